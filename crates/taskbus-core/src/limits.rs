@@ -1,0 +1,78 @@
+//! Every limit of the product, once, with its unit in its name.
+//!
+//! Each is tested at the limit and one past it. Where a limit can be configured, the constant is the default.
+
+/// Longest subject and longest active form, in bytes of UTF-8.
+pub const SUBJECT_BYTES_MAX: usize = 256;
+/// Longest identity (display name), in bytes of UTF-8.
+pub const IDENTITY_BYTES_MAX: usize = 128;
+/// Longest parent identity accepted by `register`, in bytes of UTF-8.
+pub const PARENT_BYTES_MAX: usize = 512;
+/// Longest session context accepted by `register`, in bytes of UTF-8.
+pub const CONTEXT_BYTES_MAX: usize = 1024;
+/// Longest part of a list name after `tasks/`, in bytes of UTF-8.
+pub const LIST_NAME_BYTES_MAX: usize = 128;
+/// Longest idempotency key, in bytes of UTF-8.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Largest stored document (a task as JSON), in KiB.
+pub const MESSAGE_KIB_MAX: usize = 64;
+/// Most blockers of one task.
+pub const BLOCKERS_MAX: usize = 64;
+/// Most labels of one task, and of one worker.
+pub const LABELS_MAX: usize = 10;
+/// Longest label, in characters.
+pub const LABEL_CHARS_MAX: usize = 32;
+/// Most path globs of one task.
+pub const PATHS_MAX: usize = 64;
+/// Longest path glob, in bytes of UTF-8.
+pub const PATH_BYTES_MAX: usize = 512;
+/// Deepest nesting of a metadata value.
+pub const METADATA_DEPTH_MAX: usize = 16;
+/// Longest metadata key, in bytes of UTF-8.
+pub const METADATA_KEY_BYTES_MAX: usize = 256;
+/// Longest note, and longest result, in bytes of UTF-8.
+pub const NOTE_BYTES_MAX: usize = 16 * 1024;
+/// Most tasks that one `task_next` hands out.
+pub const NEXT_COUNT_MAX: usize = 16;
+/// Most tasks that one `task_plan` creates.
+pub const PLAN_TASKS_MAX: usize = 1000;
+/// Longest local key in a plan, in bytes of UTF-8.
+pub const PLAN_KEY_BYTES_MAX: usize = 128;
+/// Deepest nesting of tasks under parents (a root has depth 0). See ADR 0004.
+pub const TREE_DEPTH_MAX: usize = 1000;
+/// Longest rank key, in bytes; a longer one re-ranks its siblings instead.
+pub const RANK_BYTES_MAX: usize = 48;
+/// Longest lease given as a duration, in seconds (one week).
+pub const LEASE_SECONDS_MAX: u64 = 604_800;
+/// A lease time below this (2001-01-01 in Unix ms) is surely in seconds.
+pub const LEASE_MS_MIN: i64 = 978_307_200_000;
+/// The latest time accepted anywhere (9999-12-31T23:59:59.999Z in Unix ms).
+pub const TIME_MS_MAX: i64 = 253_402_300_799_999;
+/// A session whose last heartbeat is older than this is dead, in milliseconds.
+pub const SESSION_EXPIRY_MS: i64 = 30_000;
+/// How often a process refreshes its sessions, in milliseconds.
+pub const HEARTBEAT_MS: u64 = 10_000;
+/// How long a receipt answers a repeated key, in minutes.
+pub const RECEIPT_MINUTES: i64 = 60;
+/// Rows of one page when the caller names no limit.
+pub const PAGE_ROWS_DEFAULT: usize = 50;
+/// Most rows of one page.
+pub const PAGE_ROWS_MAX: usize = 200;
+/// Reclaims after which a task is parked, on lists that `plan` creates.
+pub const PLAN_MAX_RECLAIMS: u32 = 5;
+/// Longest wait of one call, in seconds (clients cut at 60).
+pub const WAIT_SECONDS_MAX: u64 = 50;
+/// Task writes per second and identity.
+pub const WRITES_PER_SECOND: u32 = 100;
+/// KiB written per second and identity.
+pub const WRITE_KIB_PER_SECOND: u32 = 1024;
+/// Largest request a surface reads, in bytes.
+pub const REQUEST_BYTES_MAX: usize = 1024 * 1024;
+/// Deepest JSON a surface reads.
+pub const REQUEST_DEPTH_MAX: usize = 32;
+/// Largest result a surface sends by default, in bytes.
+pub const RESULT_BYTES_DEFAULT: usize = 8 * 1024;
+/// Largest error message, in bytes.
+pub const ERROR_BYTES_MAX: usize = 1024;
+/// Ids named in a refusal or an answer before the rest is only counted.
+pub const IDS_SHOWN_MAX: usize = 64;

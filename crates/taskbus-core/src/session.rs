@@ -1,0 +1,55 @@
+//! Names of sessions: how a wished name becomes a display name that nobody else holds
+//! (reference C.1: Sam, Sam2, Sam3; children P/x, P/x-2, P/x-3).
+
+use crate::limits;
+use crate::name::Identity;
+use crate::text::{TextError, no_control, not_blank, visible, within};
+
+/// The `attempt`-th display name (from 1) for a wished name under an optional parent.
+///
+/// # Errors
+/// [`TextError`] when the name is empty, longer than 128 bytes, has control characters or a `/`, or when the
+/// parent is longer than 512 bytes or has control characters.
+pub fn display_name(name: &str, parent: Option<&str>, attempt: u32) -> Result<Identity, TextError> {
+    not_blank(name)?;
+    within(name, limits::IDENTITY_BYTES_MAX)?;
+    no_control(name)?;
+    visible(name)?;
+    if name.contains('/') {
+        return Err(TextError::Characters { rule: "has a '/': name the parent in `parent`" });
+    }
+    match parent {
+        None => Identity::new(numbered(name, "", attempt)),
+        Some(parent) => {
+            within(parent, limits::PARENT_BYTES_MAX)?;
+            no_control(parent)?;
+            not_blank(parent)?;
+            Identity::new(format!("{parent}/{}", numbered(name, "-", attempt)))
+        }
+    }
+}
+
+fn numbered(name: &str, joint: &str, attempt: u32) -> String {
+    if attempt <= 1 { name.to_owned() } else { format!("{name}{joint}{attempt}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_count_up() {
+        let name = |parent, attempt| display_name("Sam", parent, attempt).unwrap().to_string();
+        assert_eq!([name(None, 1), name(None, 2)], ["Sam", "Sam2"]);
+        assert_eq!([name(Some("P"), 1), name(Some("P"), 2)], ["P/Sam", "P/Sam-2"]);
+    }
+
+    #[test]
+    fn bad_names_are_refused() {
+        for bad in ["", " ", "a/b", "a\nb", &"x".repeat(129)] {
+            assert!(display_name(bad, None, 1).is_err(), "{bad:?}");
+        }
+        assert!(display_name("a", Some(&"p".repeat(513)), 1).is_err());
+        assert!(display_name("a", Some("p\u{7}"), 1).is_err());
+    }
+}
