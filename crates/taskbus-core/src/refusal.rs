@@ -332,6 +332,12 @@ pub enum Conflict {
         /// The name.
         name: ListName,
     },
+    /// A running agent has the name that a command wants to act under.
+    #[error("{name} is a running agent's name, held until its process ends; choose another with --as")]
+    NameHeld {
+        /// The name.
+        name: Identity,
+    },
 }
 
 impl Refusal {
@@ -427,6 +433,7 @@ impl Conflict {
             Conflict::RestoreCycle { .. } => "cycle",
             Conflict::KeyReused { .. } => "key_reused",
             Conflict::ListExists { .. } => "exists",
+            Conflict::NameHeld { .. } => "name_held",
         }
     }
 
@@ -442,6 +449,7 @@ impl Conflict {
             Conflict::RestoreCycle { path } => json!({"cycle": shown(path)}),
             Conflict::KeyReused { key } => json!({"idempotency_key": key}),
             Conflict::ListExists { name } => json!({"channel": name}),
+            Conflict::NameHeld { name } => json!({"as": name}),
         };
         facts["reason"] = self.reason().into();
         facts

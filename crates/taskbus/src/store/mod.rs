@@ -25,9 +25,12 @@ use taskbus_core::text::{Note, Subject};
 use taskbus_core::time::Timestamp;
 use taskbus_core::tree::TreePath;
 
+mod clock;
 pub mod memory;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+
+pub use clock::{Clock, ManualClock, SystemClock};
 
 /// What a store can do beyond the contract. A missing ability is declared, never silently skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,6 +264,12 @@ pub trait Snapshot: Neighbourhood {
     /// # Errors
     /// [`StoreError`].
     fn sessions(&self, now: Timestamp) -> Result<Vec<SessionRow>, StoreError>;
+
+    /// The in-progress tasks that this identity holds, in every list.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn held_by(&self, owner: &Identity) -> Result<Vec<(ListName, TaskId)>, StoreError>;
 
     /// The receipt of a key, unless it has expired.
     ///
