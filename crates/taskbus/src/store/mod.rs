@@ -271,6 +271,12 @@ pub trait Snapshot: Neighbourhood {
     /// [`StoreError`].
     fn held_by(&self, owner: &Identity) -> Result<Vec<(ListName, TaskId)>, StoreError>;
 
+    /// Whether any receipt has expired, so that [`Tx::drop_receipts`] has something to do.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn has_expired_receipts(&self, now: Timestamp) -> Result<bool, StoreError>;
+
     /// The receipt of a key, unless it has expired.
     ///
     /// # Errors
