@@ -137,33 +137,33 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Result<TaskId, IdError>) {
-        assert_eq!(text.parse::<TaskId>(), expected, "{text:?}");
+    fn check(text: &str, expected: &Result<TaskId, IdError>) {
+        assert_eq!(text.parse::<TaskId>(), *expected, "{text:?}");
     }
 
     #[test]
     fn every_spelling_of_seven_is_seven() {
         for text in ["7", "#7", "007", "7.0", " 7 ", "#007", "+7"] {
-            check(text, Ok(TaskId::Number(7)));
+            check(text, &Ok(TaskId::Number(7)));
         }
     }
 
     #[test]
     fn numbers_beyond_the_range_are_refused_and_large_ones_survive() {
-        check("9007199254740993", Ok(TaskId::Number(9_007_199_254_740_993)));
-        check("9223372036854775807", Ok(TaskId::Number(i64::MAX as u64)));
+        check("9007199254740993", &Ok(TaskId::Number(9_007_199_254_740_993)));
+        check("9223372036854775807", &Ok(TaskId::Number(i64::MAX as u64)));
         for text in ["0", "-1", "9223372036854775808", "1.5", "1.", "7x", "99999999999999999999"] {
-            check(text, Err(IdError::Range));
+            check(text, &Err(IdError::Range));
         }
     }
 
     #[test]
     fn text_ids_are_plain() {
-        check("t_1720600000000_a1b2", Ok(TaskId::Text("t_1720600000000_a1b2".into())));
-        check("", Err(IdError::Empty));
-        check("#", Err(IdError::Empty));
-        check("a b", Err(IdError::Characters));
-        check("../x", Err(IdError::Characters));
+        check("t_1720600000000_a1b2", &Ok(TaskId::Text("t_1720600000000_a1b2".into())));
+        check("", &Err(IdError::Empty));
+        check("#", &Err(IdError::Empty));
+        check("a b", &Err(IdError::Characters));
+        check("../x", &Err(IdError::Characters));
     }
 
     #[test]

@@ -204,9 +204,9 @@ mod tests {
         while let Ok(middle) = Rank::between(Some(&low), Some(&high)) {
             assert!(low < middle && middle < high && middle.as_str().len() <= limits::RANK_BYTES_MAX);
             if count % 2 == 0 {
-                low = middle
+                low = middle;
             } else {
-                high = middle
+                high = middle;
             }
             count += 1;
         }

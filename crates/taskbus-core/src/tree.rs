@@ -63,7 +63,7 @@ impl TreePath {
     /// Reads a cursor made by [`TreePath::to_cursor`]; `None` when it is not one.
     #[must_use]
     pub fn from_cursor(text: &str) -> Option<Self> {
-        if text.is_empty() || text.len() % 2 != 0 || !text.is_ascii() {
+        if text.is_empty() || !text.len().is_multiple_of(2) || !text.is_ascii() {
             return None;
         }
         let bytes = (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok());

@@ -35,7 +35,7 @@ mod restore;
 mod status;
 mod update;
 
-pub use next::{Wants, is_kept_apart};
+pub use next::is_kept_apart;
 pub use reclaim::{is_abandoned, reclaim_all, reclaim_one};
 
 /// A list that a command changes: the questions of [`Neighbourhood`], and the two verbs.

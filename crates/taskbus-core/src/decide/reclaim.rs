@@ -1,26 +1,70 @@
-//! Returning abandoned tasks to the queue.
+//! Returning abandoned tasks to the queue (spec/tasks.md 4; seed 1, "Abandonment and fix-up").
+//!
+//! A task is abandoned when it is in progress and its lease has ended, or its owner has no live session.
+
 use super::{Facts, Stop, World};
+use crate::change::{Change, Kind};
 use crate::id::TaskId;
 use crate::neighbourhood::{Look, Neighbourhood};
-use crate::task::Task;
-/// Whether a task is abandoned.
+use crate::task::{Stamp, State, Task};
+
+/// Whether a task is abandoned at the time of the call. Never, on a list whose policy keeps no owners.
 ///
 /// # Errors
-/// When the store fails.
+/// [`LookupError`](crate::neighbourhood::LookupError) when the store fails.
 pub fn is_abandoned(task: &Task, list: &dyn Neighbourhood, facts: &Facts) -> Look<bool> {
-    todo!("{task:?} {facts:?} {}", list.rules().is_ok())
+    let State::InProgress { owner, lease } = &task.state else { return Ok(false) };
+    if !list.rules()?.policy.guards_owners() {
+        return Ok(false);
+    }
+    if lease.is_some_and(|until| until <= facts.now) {
+        return Ok(true);
+    }
+    match owner {
+        Some(owner) => Ok(!list.is_alive(owner, facts.now)?),
+        None => Ok(true),
+    }
 }
-/// Fixes up one task; says whether there was something to fix.
+
+/// Fixes up one task: one revision of kind `reclaimed`, signed by the caller. Says whether there was something to fix.
 ///
 /// # Errors
-/// When the store fails.
+/// [`Stop::Lookup`] when the store fails.
 pub fn reclaim_one(id: &TaskId, world: &mut dyn World, facts: &Facts) -> Result<bool, Stop> {
-    todo!("{id:?} {facts:?} {}", world.rules().is_ok())
+    Ok(fixed_up(id, world, facts)?.is_some_and(|(_, reclaimed)| reclaimed))
 }
-/// Fixes up every abandoned task of the list, at most `limit`; says how many.
+
+/// The live task with this id, fixed up if it was abandoned, and whether it was.
+pub(super) fn fixed_up(id: &TaskId, world: &mut dyn World, facts: &Facts) -> Result<Option<(Task, bool)>, Stop> {
+    let Some(task) = world.task(id)? else { return Ok(None) };
+    if !is_abandoned(&task, world, facts)? {
+        return Ok(Some((task, false)));
+    }
+    let max = world.rules()?.max_reclaims;
+    let change = reclaimed(task, max, facts);
+    world.apply(change.clone())?;
+    Ok(Some((change.task, true)))
+}
+
+/// Fixes up every abandoned task among the next `limit` suspects of the list; says how many.
 ///
 /// # Errors
-/// When the store fails.
+/// [`Stop::Lookup`] when the store fails.
 pub fn reclaim_all(world: &mut dyn World, facts: &Facts, limit: usize) -> Result<usize, Stop> {
-    todo!("{limit} {facts:?} {}", world.rules().is_ok())
+    let mut count = 0;
+    for id in world.suspects(facts.now, limit)? {
+        count += usize::from(reclaim_one(&id, world, facts)?);
+    }
+    Ok(count)
+}
+
+/// The fence rises, so that a late write under the old claim is refused even to the same name (ADR 0005).
+fn reclaimed(mut task: Task, max_reclaims: u32, facts: &Facts) -> Change {
+    task.state = State::Pending { assignee: None };
+    task.fence += 1;
+    task.reclaims = task.reclaims.saturating_add(1);
+    task.parked = max_reclaims > 0 && task.reclaims > max_reclaims;
+    task.revision += 1;
+    task.updated = Stamp { at: facts.now, by: facts.caller.clone() };
+    Change { kind: Kind::Reclaimed, task, note: None }
 }
