@@ -1,2 +1,12 @@
-//! Placeholder.
-fn main() {}
+#![allow(dead_code)]
+//! The binary `taskbus`: the command line, the MCP server, the demo and the bench. Everything it knows about
+//! tasks it learns from the engine of the `taskbus` library.
+
+mod cli;
+mod project;
+mod store;
+mod wire;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

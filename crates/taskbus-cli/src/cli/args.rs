@@ -1,0 +1,380 @@
+//! The table of commands and flags. Help, completions and manual pages come from it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use taskbus_core::id::TaskId;
+use taskbus_core::task::Status;
+
+use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store unavailable, 4 nothing came in time.
+The list is --list, TASKBUS_LIST, or the one of the repository around the current directory.";
+
+/// A task list that coding agents share.
+#[derive(Debug, Parser)]
+#[command(name = "taskbus", version, after_help = AFTER_HELP, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Globals {
+    /// Print one JSON value on standard output, errors too
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Act under this name [default: the name of the user]
+    #[arg(long = "as", value_name = "NAME", global = true, env = "TASKBUS_AS", hide_env_values = true)]
+    pub(crate) name: Option<String>,
+    /// Work on this list; `demo` and `tasks/demo` are the same [default: the project's own]
+    #[arg(long, value_name = "NAME", global = true, env = "TASKBUS_LIST", hide_env_values = true)]
+    pub(crate) list: Option<String>,
+    /// Where tasks are kept: sqlite:PATH or memory: [default: taskbus.db in the user's data directory]
+    #[arg(long, value_name = "URL", global = true, env = "TASKBUS_STORE", hide_env_values = true)]
+    pub(crate) store: Option<OsString>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Add a task
+    Add(Box<Add>),
+    /// Add a whole plan: a Markdown checklist or JSON, all of it or nothing
+    Plan(Plan),
+    /// Take the next ready task, perhaps completing the last one
+    Next(Next),
+    /// Take a certain task
+    Claim(Claim),
+    /// Complete a task
+    Done(Done),
+    /// Give a task back
+    Release(Release),
+    /// Change a task
+    Update(Box<Update>),
+    /// Delete a task; `restore` brings it back
+    Rm(Remove),
+    /// Bring a deleted task back
+    Restore(One),
+    /// Show a task whole
+    Show(Show),
+    /// List tasks, page by page
+    List(List),
+    /// List all tasks as a tree
+    Tree(List),
+    /// List the tasks that can be started now
+    Ready(List),
+    /// List the tasks that wait for others
+    Blocked(List),
+    /// Say why a task cannot be started
+    Why(One),
+    /// Show what happened to a task
+    Log(One),
+    /// Wait until a task is ready
+    Wait(Wait),
+    /// Show the task lists there are
+    Lists,
+    /// Show who is at work
+    Who,
+    /// Show the store, the list and the name that commands would use
+    Status,
+    /// Check the store and the surroundings
+    Doctor,
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// `add`.
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// One line that says what to do; `-` reads it, and the description below it, from standard input
+    #[arg(allow_hyphen_values = true, required_unless_present_any = ["subject_option", "file"])]
+    pub(crate) subject: Option<String>,
+    /// The subject, for one that begins with a dash
+    #[arg(long = "subject", id = "subject_option", value_name = "TEXT", conflicts_with = "subject")]
+    pub(crate) subject_option: Option<String>,
+    /// Read the subject (first line) and the description (the rest) from a file
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["subject", "subject_option", "description"])]
+    pub(crate) file: Option<PathBuf>,
+    /// The long form; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) description: Option<String>,
+    /// What to show while it is worked on, such as "Running tests"
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) active_form: Option<String>,
+    /// The task that this one is a part of
+    #[arg(long, value_name = "ID")]
+    pub(crate) parent: Option<TaskId>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// A task that must be completed first; repeat it for more
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) blocked_by: Vec<TaskId>,
+    /// Not ready before: 2h, or 2026-12-01T08:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) not_before: Option<Moment>,
+    /// What a worker must be able to do; repeat it for more
+    #[arg(long = "label", value_name = "LABEL", value_delimiter = ',')]
+    pub(crate) labels: Vec<String>,
+    /// Files that the work touches, as a glob; repeat it for more
+    #[arg(long = "path", value_name = "GLOB")]
+    pub(crate) paths: Vec<String>,
+    /// Free data, as KEY=VALUE; repeat it for more
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) metadata: Vec<Pair>,
+    /// Make the list if it does not exist, without saying so
+    #[arg(long)]
+    pub(crate) create: bool,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// A Markdown checklist or a JSON array; `-` reads standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Make the list if it does not exist
+    #[arg(long)]
+    pub(crate) create: bool,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `next`.
+#[derive(Debug, Args)]
+pub(crate) struct Next {
+    /// What this worker can do: a task's labels must all be among these
+    #[arg(long = "label", value_name = "LABEL", value_delimiter = ',')]
+    pub(crate) labels: Vec<String>,
+    /// Only tasks below this one
+    #[arg(long, value_name = "ID")]
+    pub(crate) parent: Option<TaskId>,
+    /// How many tasks, up to 16
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) count: usize,
+    /// How long to hold it: 30m, 2h, or none
+    #[arg(long, value_name = "TIME", value_parser = lease, default_value = "1h")]
+    pub(crate) lease: Lease,
+    /// Complete this task first, in the same step
+    #[arg(long, value_name = "ID")]
+    pub(crate) complete: Option<TaskId>,
+    /// What came of the completed task; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", requires = "complete", allow_hyphen_values = true)]
+    pub(crate) result: Option<String>,
+    /// The fence of the claim on the completed task
+    #[arg(long, value_name = "N", requires = "complete")]
+    pub(crate) fence: Option<u64>,
+    /// Wait so long for a task to become ready (exit code 4 if none did)
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) wait: Option<u64>,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `claim`.
+#[derive(Debug, Args)]
+pub(crate) struct Claim {
+    /// Which task: 7, #7 and 007 are the same
+    pub(crate) id: TaskId,
+    /// How long to hold it: 30m, 2h, or none
+    #[arg(long, value_name = "TIME", value_parser = lease, default_value = "1h")]
+    pub(crate) lease: Lease,
+    #[command(flatten)]
+    pub(crate) guard: Guard,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `done`.
+#[derive(Debug, Args)]
+pub(crate) struct Done {
+    /// Which task
+    pub(crate) id: TaskId,
+    /// What came of it; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) result: Option<String>,
+    #[command(flatten)]
+    pub(crate) guard: Guard,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `release`.
+#[derive(Debug, Args)]
+pub(crate) struct Release {
+    /// Which task
+    pub(crate) id: TaskId,
+    #[command(flatten)]
+    pub(crate) guard: Guard,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `update`.
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    /// Which task
+    pub(crate) id: TaskId,
+    /// pending, in_progress or completed
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    pub(crate) status: Option<Status>,
+    /// Whose it is; an empty name takes the owner away
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<String>,
+    /// The new subject
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) subject: Option<String>,
+    /// The new long form; `-` reads it from standard input, an empty one removes it
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) description: Option<String>,
+    /// Read the new long form from a file
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "description")]
+    pub(crate) file: Option<PathBuf>,
+    /// The new active form; an empty one removes it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) active_form: Option<String>,
+    /// The new parent, or none
+    #[arg(long, value_name = "ID|none")]
+    pub(crate) parent: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// A task that must be completed first; repeat it for more
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) add_blocked_by: Vec<TaskId>,
+    /// A task that need not be completed first; repeat it for more
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) remove_blocked_by: Vec<TaskId>,
+    /// Hold it so long from now: 30m, 2h, or none
+    #[arg(long, value_name = "TIME", value_parser = lease)]
+    pub(crate) lease: Option<Lease>,
+    /// Not ready before: 2h, 2026-12-01T08:00:00Z, or none
+    #[arg(long, value_name = "TIME|none", value_parser = moment)]
+    pub(crate) not_before: Option<Moment>,
+    /// The new labels, replacing the old; an empty one removes them all
+    #[arg(long = "label", value_name = "LABEL", value_delimiter = ',')]
+    pub(crate) labels: Option<Vec<String>>,
+    /// The new paths, replacing the old; an empty one removes them all
+    #[arg(long = "path", value_name = "GLOB")]
+    pub(crate) paths: Option<Vec<String>>,
+    /// Free data to merge, as KEY=VALUE; KEY= removes the key
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) metadata: Vec<Pair>,
+    /// What came of the work; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) result: Option<String>,
+    #[command(flatten)]
+    pub(crate) guard: Guard,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// `rm`.
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// Which task
+    pub(crate) id: TaskId,
+    #[command(flatten)]
+    pub(crate) guard: Guard,
+    #[command(flatten)]
+    pub(crate) key: Key,
+}
+
+/// A task and nothing else.
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// Which task
+    pub(crate) id: TaskId,
+}
+
+/// `show`.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Which task
+    pub(crate) id: TaskId,
+    /// Show what happened to it, too
+    #[arg(long)]
+    pub(crate) history: bool,
+}
+
+/// `list`, `tree`, `ready`, `blocked`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct List {
+    /// Only tasks with this status: pending, in_progress or completed
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    pub(crate) status: Option<Status>,
+    /// Only tasks of this owner
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<String>,
+    /// Only tasks with this label
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Only tasks below this one
+    #[arg(long, value_name = "ID")]
+    pub(crate) below: Option<TaskId>,
+    /// How many tasks to show, up to 200 [default: 50]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Where the last page ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) cursor: Option<String>,
+    /// Show every page
+    #[arg(long, conflicts_with_all = ["limit", "cursor"])]
+    pub(crate) all: bool,
+}
+
+/// `wait`.
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// How long: 30s, 5m (exit code 4 if nothing came)
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds, default_value = "50s")]
+    pub(crate) seconds: u64,
+}
+
+/// A place among siblings.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Place {
+    /// Put it directly before this sibling
+    #[arg(long, value_name = "ID", conflicts_with = "after")]
+    pub(crate) before: Option<TaskId>,
+    /// Put it directly after this sibling
+    #[arg(long, value_name = "ID")]
+    pub(crate) after: Option<TaskId>,
+}
+
+/// Conditions of a change, and the remark that goes with it.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Guard {
+    /// The fence of your claim: refused if the task has moved on since
+    #[arg(long, value_name = "N")]
+    pub(crate) fence: Option<u64>,
+    /// Change only this revision
+    #[arg(long, value_name = "N")]
+    pub(crate) if_revision: Option<u64>,
+    /// A remark for the history; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) note: Option<String>,
+    /// Change it although somebody else holds it, on record
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// An idempotency key.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Key {
+    /// Repeating a call with the same key answers what the first one did
+    #[arg(long = "key", value_name = "KEY")]
+    pub(crate) key: Option<String>,
+}

@@ -1,0 +1,15 @@
+//! The JSON forms that the surfaces share, so that a fact is spelled the same way in a tool's result and on the
+//! command line. Nothing here decides; nothing here knows a surface.
+
+pub(crate) mod error;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// An answer as a JSON object.
+pub(crate) fn object(answer: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(answer) {
+        Ok(Value::Object(map)) => map,
+        other => panic!("BUG: an answer is a JSON object, not {other:?}"),
+    }
+}
