@@ -1,0 +1,29 @@
+# Short names for the commands of this repository. `./test` is what CI runs; nothing here is needed for it.
+
+# List the recipes.
+default:
+    @just --list
+
+# Everything that CI checks.
+test:
+    ./test
+
+# The main job on the embedded store: four workers, one of them killed.
+demo *args:
+    cargo run --release -- demo {{args}}
+
+# Real MCP clients: the Inspector, Claude Code, Codex and Gemini CLI against a scripted model.
+clients *args:
+    tests/clients/run {{args}}
+
+# What a call costs, as ratios to a raw SQLite loop of the same run.
+bench *args:
+    cargo run --release -- bench {{args}}
+
+# The library's documentation, opened in a browser.
+docs:
+    cargo doc --no-deps --workspace --open
+
+# Licences, bans and sources of the dependency tree, and proof that the gate closes.
+deny:
+    tests/deny
