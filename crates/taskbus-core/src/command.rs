@@ -94,6 +94,8 @@ pub struct Planned {
     pub parent: Option<String>,
     /// The blockers: keys of the plan, or existing ids.
     pub blocked_by: Vec<String>,
+    /// Whether it is done already, as a ticked line of a checklist is; the caller becomes its owner of record.
+    pub done: bool,
 }
 
 /// A change of one task; what is `None` stays as it is.

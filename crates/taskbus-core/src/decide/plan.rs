@@ -14,6 +14,7 @@ use crate::id::TaskId;
 use crate::limits;
 use crate::neighbourhood::Neighbourhood;
 use crate::refusal::Invalid;
+use crate::task::State;
 use crate::text::{TextError, no_control, within};
 
 /// What a task of the plan refers to.
@@ -47,7 +48,7 @@ pub(super) fn plan(
     }
     let ids = mint_in_order(&order, world)?;
     for &at in &order {
-        create_one(at, &tasks[at].draft, &graph, &ids, world, facts)?;
+        create_one(at, &tasks[at], &graph, &ids, world, facts)?;
     }
     Ok(tasks.iter().zip(ids).map(|(task, id)| (task.key.clone(), id)).collect())
 }
@@ -208,7 +209,7 @@ fn mint_in_order(order: &[usize], world: &mut dyn World) -> Result<Vec<TaskId>, 
 
 fn create_one(
     at: usize,
-    draft: &Draft,
+    planned: &Planned,
     graph: &Graph,
     ids: &[TaskId],
     world: &mut dyn World,
@@ -221,9 +222,43 @@ fn create_one(
     let parent = graph.parents[at].as_ref().map(id_of);
     let rank = place::rank_at(None, None, parent.as_ref(), world, facts)?;
     let blocked_by = links::deduplicated(graph.blockers[at].iter().map(id_of));
-    let draft = Draft { parent, ..draft.clone() };
-    let task = task_from(&draft, ids[at].clone(), rank, blocked_by, facts);
+    let draft = Draft { parent, ..planned.draft.clone() };
+    let mut task = task_from(&draft, ids[at].clone(), rank, blocked_by, facts);
+    if planned.done {
+        task.state = State::Completed { by: facts.caller.clone(), at: facts.now };
+    }
     check_size(&task)?;
     world.apply(Change { kind: Kind::Created, task, note: None })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Board;
+    use crate::name::Identity;
+    use crate::neighbourhood::ListRules;
+    use crate::task::Status;
+    use crate::text::Subject;
+    use crate::time::Timestamp;
+
+    fn planned(key: &str, blocked_by: &[&str], done: bool) -> Planned {
+        let draft = Draft::new(Subject::new(key).unwrap());
+        let blocked_by = blocked_by.iter().map(ToString::to_string).collect();
+        Planned { key: Some(key.to_owned()), draft, parent: None, blocked_by, done }
+    }
+
+    #[test]
+    fn what_is_done_already_blocks_nothing() {
+        let mut board = Board::new(ListRules::default());
+        let caller = Identity::new("Sam").unwrap();
+        let facts = Facts { now: Timestamp::from_millis(5), caller: Some(caller.clone()) };
+        let tasks =
+            [planned("late", &["early", "mid"], false), planned("early", &[], true), planned("mid", &["early"], false)];
+        let ids = plan(&tasks, &mut board, &facts).unwrap();
+        let task = |at: usize| board.get(&ids[at].1).unwrap();
+        assert_eq!((task(1).status(), task(1).owner(), task(1).revision), (Status::Completed, Some(&caller), 1));
+        assert_eq!(task(2).status(), Status::Pending);
+        assert_eq!((board.open_blockers(task(0)), board.open_blockers(task(2))), (vec![ids[2].1.clone()], vec![]));
+    }
 }
