@@ -1,7 +1,10 @@
 //! The JSON forms that the surfaces share, so that a fact is spelled the same way in a tool's result and on the
 //! command line. Nothing here decides; nothing here knows a surface.
 
+pub(crate) mod answer;
 pub(crate) mod error;
+pub(crate) mod fit;
+pub(crate) mod lenient;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
