@@ -30,7 +30,7 @@ fn bad_packages(lock: &Table, deny: &Table) -> Vec<String> {
             let foreign = source.filter(|s| !s.starts_with("registry+")).map(|s| format!("{name} comes from {s}"));
             let banned = bans
                 .iter()
-                .find(|(ban, below)| *ban == name && below.as_ref().is_none_or(|below| numbers(&version) < *below));
+                .find(|(ban, upto)| *ban == name && upto.as_ref().is_none_or(|upto| reaches(&numbers(&version), upto)));
             foreign
                 .into_iter()
                 .chain(banned.map(|_| format!("{name} {version} is banned in deny.toml")))
@@ -52,17 +52,21 @@ fn packages(lock: &Table) -> Vec<(String, String, Option<String>)> {
     list.iter().map(row).collect()
 }
 
-/// Each ban as a name and, for `name@<x`, the first version that is allowed again.
+/// Each ban as a name and, for `name@<=x`, the last version that is banned, perhaps without its last numbers.
 fn bans(deny: &Table) -> Vec<(String, Option<Vec<u64>>)> {
     let list = deny["bans"]["deny"].as_array().expect("a list");
     let ban = |value: &Value| {
         let spec = value["crate"].as_str().expect("a name").to_owned();
-        match spec.split_once("@<") {
-            Some((name, below)) => (name.to_owned(), Some(numbers(below))),
+        match spec.split_once("@<=") {
+            Some((name, upto)) => (name.to_owned(), Some(numbers(upto))),
             None => (spec, None),
         }
     };
     list.iter().map(ban).collect()
+}
+
+fn reaches(version: &[u64], upto: &[u64]) -> bool {
+    version[..upto.len().min(version.len())] <= *upto
 }
 
 fn numbers(version: &str) -> Vec<u64> {
@@ -78,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_banned_version_and_a_foreign_source_are_found() {
-        let deny: Table = "[bans]\ndeny = [{ crate = \"a@<1.4.0\" }, { crate = \"b\" }]".parse().unwrap();
+        let deny: Table = "[bans]\ndeny = [{ crate = \"a@<=1.3\" }, { crate = \"b\" }]".parse().unwrap();
         let lock = |name: &str, version: &str, source: &str| -> Table {
             format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nsource = \"{source}\"").parse().unwrap()
         };
