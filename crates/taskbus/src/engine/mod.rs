@@ -1,20 +1,41 @@
 //! The engine: sessions, receipts, fix-up, limits and waiting around the rules of the core.
 //!
-//! Every surface enters here, with a [`Request`] or one of the reading calls.
+//! Every surface enters here, with a [`Request`] or one of the reading calls. The engine decides nothing about
+//! tasks: [`taskbus_core::decide`] does. A write goes this way:
+//!
+//! ```text
+//! execute ── session? receipt? (a read) ── which list? ── write transaction:
+//!     time ── session again ── receipt again ── decide::run ── answer ── rate ── receipt ── commit
+//! ```
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use taskbus_core::command::Command;
+use taskbus_core::decide::Stop;
 use taskbus_core::id::TaskId;
+use taskbus_core::limits;
 use taskbus_core::name::{Identity, Key, Label, ListName};
-use taskbus_core::neighbourhood::{ListRules, Tally};
-use taskbus_core::refusal::Refusal;
+use taskbus_core::neighbourhood::Tally;
+use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
-use crate::answer::{Answer, Got, ListPage, ListView, Registered, SessionView};
-use crate::store::{Abort, Store, StoreError, View};
+use self::rate::Rate;
+use crate::answer::ListView;
+use crate::store::{Abort, Store, StoreError, View, read_with};
+
+mod history;
+mod next;
+mod rate;
+mod read;
+mod receipts;
+mod sessions;
+mod tick;
+mod view;
+mod world;
+mod write;
 
 /// Why a call gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +53,15 @@ impl From<Abort> for Error {
         match abort {
             Abort::Refused(refusal) => Error::Refused(refusal),
             Abort::Failed(error) => Error::Store(error),
+        }
+    }
+}
+
+impl From<Stop> for Abort {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused(refusal) => Abort::Refused(refusal),
+            Stop::Lookup(error) => Abort::Failed(error.into()),
         }
     }
 }
@@ -65,7 +95,7 @@ pub struct Registration {
 }
 
 /// How long a session lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Span {
     /// As long as this process sends heartbeats.
     #[default]
@@ -114,34 +144,52 @@ pub struct Limits {
     pub receipt_minutes: i64,
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            writes_per_second: limits::WRITES_PER_SECOND,
+            write_kib_per_second: limits::WRITE_KIB_PER_SECOND,
+            receipt_minutes: limits::RECEIPT_MINUTES,
+        }
+    }
+}
+
+/// What an engine takes from the world around it.
+pub struct Seams {
+    /// The owner token of this process: nobody else may have the same.
+    pub token: String,
+    /// The time since any fixed point; never runs back. The rate limit is measured by it.
+    pub uptime: Box<dyn Fn() -> Duration + Send + Sync>,
+}
+
+impl Default for Seams {
+    fn default() -> Self {
+        let start = Instant::now();
+        Self { token: sessions::random_token(), uptime: Box::new(move || start.elapsed()) }
+    }
+}
+
 /// The only door to a store. Cheap to share; every call is synchronous and may block.
 pub struct Engine {
     store: Arc<dyn Store>,
-    token: String,
+    seams: Seams,
     limits: Limits,
+    rate: Rate,
+    names: Mutex<BTreeSet<(Identity, Span)>>,
 }
 
 impl Engine {
     /// An engine over a store, with a fresh owner token for this process.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, limits: Limits) -> Self {
-        todo!("{:?}", (store.describe(), limits))
+        Self::with_seams(store, limits, Seams::default())
     }
 
-    /// Takes a name: the wished one if nobody else holds it, else with a suffix.
-    ///
-    /// # Errors
-    /// [`Error`]: `validation` for a bad name, or the store's failure. So for every call.
-    pub fn register(&self, wish: &Registration) -> Result<Registered, Error> {
-        todo!("{wish:?} {} {:?} {}", self.token, self.limits, self.store.describe())
-    }
-
-    /// Makes a list; the same call again is fine.
-    ///
-    /// # Errors
-    /// [`Error`]: `conflict` when it exists with other settings.
-    pub fn create_list(&self, caller: &Identity, name: &ListName, rules: ListRules) -> Result<ListView, Error> {
-        todo!("{caller} {name} {rules:?}")
+    /// An engine whose token and timer are given.
+    #[must_use]
+    pub fn with_seams(store: Arc<dyn Store>, limits: Limits, seams: Seams) -> Self {
+        let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second);
+        Self { store, seams, limits, rate, names: Mutex::new(BTreeSet::new()) }
     }
 
     /// Every list.
@@ -149,53 +197,8 @@ impl Engine {
     /// # Errors
     /// [`Error`].
     pub fn lists(&self) -> Result<Vec<ListView>, Error> {
-        todo!()
-    }
-
-    /// Every live session.
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub fn sessions(&self) -> Result<Vec<SessionView>, Error> {
-        todo!()
-    }
-
-    /// Runs a command.
-    ///
-    /// # Errors
-    /// [`Error`]: every refusal of the rules, or the store's failure.
-    pub fn execute(&self, request: &Request) -> Result<Answer, Error> {
-        todo!("{request:?}")
-    }
-
-    /// Runs a `next` that waits until something is ready, `wait` is over, or `cancelled` says so. Returns within
-    /// [`WAIT_SECONDS_MAX`](taskbus_core::limits::WAIT_SECONDS_MAX).
-    ///
-    /// # Errors
-    /// As [`Engine::execute`].
-    pub fn next_waiting(
-        &self,
-        request: &Request,
-        wait: Duration,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Answer, Error> {
-        todo!("{request:?} {wait:?} {}", cancelled())
-    }
-
-    /// One task. A caller of none is a reader without a session, whose fix-ups are signed by nobody.
-    ///
-    /// # Errors
-    /// [`Error`]: `not_found`.
-    pub fn get(&self, caller: Option<&Identity>, id: &TaskId, history: bool) -> Result<Got, Error> {
-        todo!("{caller:?} {id} {history}")
-    }
-
-    /// A page of a list. A caller of none is a reader without a session.
-    ///
-    /// # Errors
-    /// [`Error`]: `not_found` for the list, `validation` for a bad cursor or limit.
-    pub fn list(&self, caller: Option<&Identity>, list: &ListName, ask: &ListAsk) -> Result<ListPage, Error> {
-        todo!("{caller:?} {list} {ask:?}")
+        let rows = read_with(&*self.store, None, |snapshot| snapshot.lists())?;
+        Ok(rows.into_iter().map(view::list).collect())
     }
 
     /// How many tasks of a list are in which condition.
@@ -203,33 +206,12 @@ impl Engine {
     /// # Errors
     /// [`Error`]: `not_found` for the list.
     pub fn tally(&self, list: &ListName) -> Result<Tally, Error> {
-        todo!("{list}")
-    }
-
-    /// Keeps this process's sessions alive; call it every
-    /// [`HEARTBEAT_MS`](taskbus_core::limits::HEARTBEAT_MS). Says how many there are.
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub fn heartbeat(&self) -> Result<usize, Error> {
-        todo!()
-    }
-
-    /// Returns abandoned tasks of every list to their queues and drops what has expired. Correctness never
-    /// depends on it.
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub fn tick(&self) -> Result<Ticked, Error> {
-        todo!()
-    }
-
-    /// Ends this process's sessions at once.
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub fn close(&self) -> Result<(), Error> {
-        todo!()
+        let now = self.now()?;
+        let tally = read_with(&*self.store, Some(list), |snapshot| {
+            let there = snapshot.list(list)?.is_some();
+            Ok(if there { Some(snapshot.tally(now)?) } else { None })
+        })?;
+        tally.ok_or_else(|| missing_list(list).into())
     }
 
     /// The store's time.
@@ -237,7 +219,7 @@ impl Engine {
     /// # Errors
     /// [`Error`].
     pub fn now(&self) -> Result<Timestamp, Error> {
-        todo!()
+        Ok(self.store.now()?)
     }
 
     /// The store underneath, for its description and abilities.
@@ -245,4 +227,12 @@ impl Engine {
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
+}
+
+fn missing_list(name: &ListName) -> Refusal {
+    Refusal::NotFound(Missing::List { name: name.clone() })
+}
+
+fn missing_task(id: &TaskId) -> Refusal {
+    Refusal::NotFound(Missing::Task { id: id.clone() })
 }

@@ -1,0 +1,170 @@
+//! How fast one identity may write: two token buckets, one of calls and one of bytes (reference H).
+//!
+//! A bucket may go into debt, so that one large write passes when the bucket is full and is paid for by
+//! waiting. Only what was written is charged.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use taskbus_core::limits;
+use taskbus_core::name::Identity;
+
+/// Full buckets are forgotten when there are more than this.
+const BUCKETS_MAX: usize = 1024;
+
+/// What a write costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Calls: 1, or 0 for what is free.
+    pub(super) ops: u32,
+    /// Bytes as stored.
+    pub(super) bytes: usize,
+}
+
+/// The buckets of every identity.
+pub(super) struct Rate {
+    ops: Speed,
+    bytes: Speed,
+    buckets: Mutex<HashMap<Identity, Bucket>>,
+}
+
+#[derive(Clone, Copy)]
+struct Speed {
+    per_second: f64,
+    cap: f64,
+}
+
+#[derive(Clone, Copy)]
+struct Bucket {
+    ops: f64,
+    bytes: f64,
+    at: Duration,
+}
+
+impl Rate {
+    pub(super) fn new(writes_per_second: u32, write_kib_per_second: u32) -> Self {
+        let (writes, bytes) = (f64::from(writes_per_second), f64::from(write_kib_per_second) * 1024.0);
+        Self {
+            ops: Speed { per_second: writes, cap: writes.max(1.0) },
+            bytes: Speed { per_second: bytes, cap: bytes.max((limits::MESSAGE_KIB_MAX * 1024) as f64) },
+            buckets: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Takes a cost out of the identity's bucket, or says how many milliseconds to wait. `at` is the time since
+    /// any fixed point, and never runs back.
+    pub(super) fn charge(&self, who: &Identity, cost: Cost, at: Duration) -> Result<(), u64> {
+        if cost.ops == 0 {
+            return Ok(());
+        }
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = self.filled(buckets.get(who).copied(), at);
+        let (ops, bytes) = (f64::from(cost.ops), cost.bytes as f64);
+        let wait = self.ops.seconds_until(bucket.ops, ops).max(self.bytes.seconds_until(bucket.bytes, bytes));
+        if wait > 0.0 {
+            return Err(millis(wait));
+        }
+        bucket.ops -= ops;
+        bucket.bytes -= bytes;
+        if buckets.len() >= BUCKETS_MAX {
+            buckets.retain(|_, old| !self.is_full(self.filled(Some(*old), at)));
+        }
+        buckets.insert(who.clone(), bucket);
+        Ok(())
+    }
+
+    /// Puts a cost back: what it was taken for was not written after all.
+    pub(super) fn refund(&self, who: &Identity, cost: Cost) {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = buckets.get_mut(who) {
+            bucket.ops += f64::from(cost.ops);
+            bucket.bytes += cost.bytes as f64;
+        }
+    }
+
+    fn filled(&self, bucket: Option<Bucket>, at: Duration) -> Bucket {
+        let Some(bucket) = bucket else {
+            return Bucket { ops: self.ops.cap, bytes: self.bytes.cap, at };
+        };
+        let seconds = at.saturating_sub(bucket.at).as_secs_f64();
+        Bucket { ops: self.ops.after(bucket.ops, seconds), bytes: self.bytes.after(bucket.bytes, seconds), at }
+    }
+
+    fn is_full(&self, bucket: Bucket) -> bool {
+        bucket.ops >= self.ops.cap && bucket.bytes >= self.bytes.cap
+    }
+}
+
+impl Speed {
+    fn after(self, level: f64, seconds: f64) -> f64 {
+        (level + seconds * self.per_second).min(self.cap)
+    }
+
+    fn seconds_until(self, level: f64, cost: f64) -> f64 {
+        let missing = cost.min(self.cap) - level;
+        if missing <= 0.0 { 0.0 } else { missing / self.per_second }
+    }
+}
+
+/// At least 1, and at most an hour: a speed of zero never lets a second write pass.
+fn millis(seconds: f64) -> u64 {
+    (seconds * 1000.0).ceil().clamp(1.0, 3_600_000.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(name: &str) -> Identity {
+        Identity::new(name).unwrap()
+    }
+
+    fn cost(ops: u32, bytes: usize) -> Cost {
+        Cost { ops, bytes }
+    }
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_full_bucket_empties_and_fills_again() {
+        let rate = Rate::new(2, 1024);
+        for _ in 0..2 {
+            assert_eq!(rate.charge(&who("a"), cost(1, 10), at(0)), Ok(()));
+        }
+        assert_eq!(rate.charge(&who("a"), cost(1, 10), at(0)), Err(500));
+        assert_eq!(rate.charge(&who("b"), cost(1, 10), at(0)), Ok(()));
+        assert_eq!(rate.charge(&who("a"), cost(1, 10), at(499)), Err(1));
+        assert_eq!(rate.charge(&who("a"), cost(1, 10), at(500)), Ok(()));
+    }
+
+    #[test]
+    fn a_write_larger_than_the_bucket_passes_once_and_is_paid_for() {
+        let rate = Rate::new(100, 64);
+        assert_eq!(rate.charge(&who("a"), cost(1, 128 * 1024), at(0)), Ok(()));
+        assert_eq!(rate.charge(&who("a"), cost(1, 1024), at(0)), Err(1016));
+        assert_eq!(rate.charge(&who("a"), cost(1, 1024), at(1016)), Ok(()));
+    }
+
+    #[test]
+    fn what_is_free_passes_an_empty_bucket_and_a_refund_refills_it() {
+        let rate = Rate::new(1, 1);
+        assert_eq!(rate.charge(&who("a"), cost(1, 0), at(0)), Ok(()));
+        assert_eq!(rate.charge(&who("a"), cost(0, 0), at(0)), Ok(()));
+        assert!(rate.charge(&who("a"), cost(1, 0), at(0)).is_err());
+        rate.refund(&who("a"), cost(1, 0));
+        assert_eq!(rate.charge(&who("a"), cost(1, 0), at(0)), Ok(()));
+    }
+
+    #[test]
+    fn idle_buckets_are_forgotten() {
+        let rate = Rate::new(1, 1);
+        for n in 0..BUCKETS_MAX {
+            rate.charge(&who(&format!("w{n}")), cost(1, 0), at(0)).unwrap();
+        }
+        rate.charge(&who("late"), cost(1, 0), at(60_000)).unwrap();
+        assert_eq!(rate.buckets.lock().unwrap().len(), 1);
+    }
+}

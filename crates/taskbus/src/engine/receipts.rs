@@ -1,0 +1,100 @@
+//! Receipts: a keyed call that comes again is answered as it was the first time.
+
+use serde_json::{Value, json};
+use taskbus_core::command::Command;
+use taskbus_core::limits;
+use taskbus_core::name::ListName;
+use taskbus_core::refusal::{Conflict, Refusal};
+use taskbus_core::time::Timestamp;
+
+use super::Request;
+use crate::answer::Answer;
+use crate::store::{ReceiptRow, Snapshot, StoreError};
+
+/// What a call asks, as a hash. A claim and the update that means the same have the same, because the kind of
+/// operation is in the patch.
+pub(super) fn fingerprint(command: &Command, list: Option<&ListName>) -> String {
+    let asked = json!({"list": list, "command": command});
+    blake3::hash(canonical(asked).to_string().as_bytes()).to_hex().to_string()
+}
+
+/// The same value with the keys of every object in order.
+fn canonical(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> =
+                map.into_iter().map(|(key, value)| (key, canonical(value))).collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+/// The answer that was given to this key before, if any; a refusal when it was given to another question.
+pub(super) fn replay(
+    snapshot: &dyn Snapshot,
+    request: &Request,
+    fingerprint: &str,
+    now: Timestamp,
+) -> Result<Result<Option<Answer>, Refusal>, StoreError> {
+    let Some(key) = &request.key else { return Ok(Ok(None)) };
+    let Some(receipt) = snapshot.receipt(&request.caller, key, now)? else { return Ok(Ok(None)) };
+    if receipt.fingerprint != fingerprint {
+        return Ok(Err(Refusal::Conflict(Conflict::KeyReused { key: key.to_string() })));
+    }
+    serde_json::from_str(&receipt.answer).map(|answer| Ok(Some(answer))).map_err(unreadable)
+}
+
+/// The receipt of an answer.
+pub(super) fn receipt(
+    fingerprint: &str,
+    answer: &Answer,
+    now: Timestamp,
+    minutes: i64,
+) -> Result<ReceiptRow, StoreError> {
+    Ok(ReceiptRow {
+        fingerprint: fingerprint.to_owned(),
+        answer: serde_json::to_string(answer).map_err(unreadable)?,
+        expires_at: now.plus_millis(minutes.clamp(1, limits::TIME_MS_MAX / 60_000) * 60_000),
+    })
+}
+
+fn unreadable(error: serde_json::Error) -> StoreError {
+    StoreError::Failed { store: "receipts".to_owned(), source: Box::new(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskbus_core::command::{LeaseAsk, Patch};
+    use taskbus_core::id::TaskId;
+    use taskbus_core::name::Identity;
+    use taskbus_core::task::Status;
+
+    use super::*;
+
+    fn update(patch: Patch) -> String {
+        fingerprint(&Command::Update(TaskId::Number(1), Box::new(patch)), None)
+    }
+
+    #[test]
+    fn a_claim_and_the_update_that_means_the_same_are_one_call() {
+        let sam = Identity::new("Sam").unwrap();
+        let raw = Patch { owner: Some(Some(sam.clone())), status: Some(Status::InProgress), ..Patch::default() };
+        assert_eq!(update(Patch::claim(sam.clone(), None)), update(raw));
+        assert_ne!(update(Patch::claim(sam.clone(), None)), update(Patch::claim(sam, Some(LeaseAsk::Seconds(5)))));
+        assert_ne!(update(Patch::release()), update(Patch::delete()));
+    }
+
+    #[test]
+    fn the_order_of_keys_in_free_data_does_not_matter() {
+        let with = |text: &str| {
+            let value = serde_json::from_str(text).unwrap();
+            update(Patch { metadata: [("k".to_owned(), Some(value))].into(), ..Patch::default() })
+        };
+        assert_eq!(with(r#"{"a":1,"b":[{"x":1,"y":2}]}"#), with(r#"{"b":[{"y":2,"x":1}],"a":1}"#));
+        assert_ne!(with(r#"{"a":1}"#), with(r#"{"a":2}"#));
+        assert_ne!(with("[1,2]"), with("[2,1]"));
+    }
+}
