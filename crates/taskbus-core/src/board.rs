@@ -114,6 +114,14 @@ impl Board {
         self.minted = self.minted.max(id.as_number().unwrap_or(0));
     }
 
+    /// Takes a task out as if it had never been: for a store that takes its creation back.
+    pub fn forget(&mut self, id: &TaskId) {
+        self.unlink(id);
+        self.live.remove(id);
+        self.tombstones.remove(id);
+        self.regroup_children(id);
+    }
+
     fn link(&mut self, id: &TaskId) {
         let task = &self.live[id];
         let parent = self.effective_parent(task).cloned();

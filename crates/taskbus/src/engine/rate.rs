@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use taskbus_core::limits;
+use taskbus_core::limits::MESSAGE_KIB_MAX;
 use taskbus_core::name::Identity;
 
 /// Full buckets are forgotten when there are more than this.
@@ -29,25 +29,26 @@ pub(super) struct Rate {
     buckets: Mutex<HashMap<Identity, Bucket>>,
 }
 
+/// Levels are in thousandths of what is counted, so that a millisecond fills in whole numbers.
 #[derive(Clone, Copy)]
 struct Speed {
-    per_second: f64,
-    cap: f64,
+    per_ms: i64,
+    cap: i64,
 }
 
 #[derive(Clone, Copy)]
 struct Bucket {
-    ops: f64,
-    bytes: f64,
-    at: Duration,
+    ops: i64,
+    bytes: i64,
+    at_ms: i64,
 }
 
 impl Rate {
     pub(super) fn new(writes_per_second: u32, write_kib_per_second: u32) -> Self {
-        let (writes, bytes) = (f64::from(writes_per_second), f64::from(write_kib_per_second) * 1024.0);
+        let (writes, bytes) = (i64::from(writes_per_second), i64::from(write_kib_per_second) * 1024);
         Self {
-            ops: Speed { per_second: writes, cap: writes.max(1.0) },
-            bytes: Speed { per_second: bytes, cap: bytes.max((limits::MESSAGE_KIB_MAX * 1024) as f64) },
+            ops: Speed { per_ms: writes, cap: writes.max(1) * 1000 },
+            bytes: Speed { per_ms: bytes, cap: bytes.max(MESSAGE_KIB_MAX as i64 * 1024) * 1000 },
             buckets: Mutex::new(HashMap::new()),
         }
     }
@@ -58,17 +59,18 @@ impl Rate {
         if cost.ops == 0 {
             return Ok(());
         }
+        let at_ms = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+        let (ops, bytes) = cost.thousandths();
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bucket = self.filled(buckets.get(who).copied(), at);
-        let (ops, bytes) = (f64::from(cost.ops), cost.bytes as f64);
-        let wait = self.ops.seconds_until(bucket.ops, ops).max(self.bytes.seconds_until(bucket.bytes, bytes));
-        if wait > 0.0 {
-            return Err(millis(wait));
+        let mut bucket = self.filled(buckets.get(who).copied(), at_ms);
+        let wait_ms = self.ops.ms_until(bucket.ops, ops).max(self.bytes.ms_until(bucket.bytes, bytes));
+        if wait_ms > 0 {
+            return Err(wait_ms.unsigned_abs());
         }
         bucket.ops -= ops;
         bucket.bytes -= bytes;
         if buckets.len() >= BUCKETS_MAX {
-            buckets.retain(|_, old| !self.is_full(self.filled(Some(*old), at)));
+            buckets.retain(|_, old| !self.is_full(self.filled(Some(*old), at_ms)));
         }
         buckets.insert(who.clone(), bucket);
         Ok(())
@@ -76,19 +78,20 @@ impl Rate {
 
     /// Puts a cost back: what it was taken for was not written after all.
     pub(super) fn refund(&self, who: &Identity, cost: Cost) {
+        let (ops, bytes) = cost.thousandths();
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bucket) = buckets.get_mut(who) {
-            bucket.ops += f64::from(cost.ops);
-            bucket.bytes += cost.bytes as f64;
+            bucket.ops += ops;
+            bucket.bytes += bytes;
         }
     }
 
-    fn filled(&self, bucket: Option<Bucket>, at: Duration) -> Bucket {
+    fn filled(&self, bucket: Option<Bucket>, at_ms: i64) -> Bucket {
         let Some(bucket) = bucket else {
-            return Bucket { ops: self.ops.cap, bytes: self.bytes.cap, at };
+            return Bucket { ops: self.ops.cap, bytes: self.bytes.cap, at_ms };
         };
-        let seconds = at.saturating_sub(bucket.at).as_secs_f64();
-        Bucket { ops: self.ops.after(bucket.ops, seconds), bytes: self.bytes.after(bucket.bytes, seconds), at }
+        let ms = (at_ms - bucket.at_ms).max(0);
+        Bucket { ops: self.ops.after(bucket.ops, ms), bytes: self.bytes.after(bucket.bytes, ms), at_ms }
     }
 
     fn is_full(&self, bucket: Bucket) -> bool {
@@ -96,20 +99,22 @@ impl Rate {
     }
 }
 
-impl Speed {
-    fn after(self, level: f64, seconds: f64) -> f64 {
-        (level + seconds * self.per_second).min(self.cap)
-    }
-
-    fn seconds_until(self, level: f64, cost: f64) -> f64 {
-        let missing = cost.min(self.cap) - level;
-        if missing <= 0.0 { 0.0 } else { missing / self.per_second }
+impl Cost {
+    fn thousandths(self) -> (i64, i64) {
+        (i64::from(self.ops) * 1000, i64::try_from(self.bytes).unwrap_or(i64::MAX).saturating_mul(1000))
     }
 }
 
-/// At least 1, and at most an hour: a speed of zero never lets a second write pass.
-fn millis(seconds: f64) -> u64 {
-    (seconds * 1000.0).ceil().clamp(1.0, 3_600_000.0) as u64
+impl Speed {
+    fn after(self, level: i64, ms: i64) -> i64 {
+        level.saturating_add(ms.saturating_mul(self.per_ms)).min(self.cap)
+    }
+
+    /// How long until a cost passes; a speed of zero never lets a second write pass.
+    fn ms_until(self, level: i64, cost: i64) -> i64 {
+        let missing = (cost.min(self.cap) - level).max(0);
+        (missing + self.per_ms.max(1) - 1) / self.per_ms.max(1)
+    }
 }
 
 #[cfg(test)]

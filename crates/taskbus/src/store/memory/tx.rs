@@ -1,0 +1,117 @@
+//! The verbs of a write to a memory store. Each notes first how to take itself back.
+
+use std::collections::HashMap;
+
+use taskbus_core::board::Board;
+use taskbus_core::change::Change;
+use taskbus_core::id::TaskId;
+use taskbus_core::name::{Identity, Key, ListName};
+use taskbus_core::neighbourhood::ListRules;
+use taskbus_core::time::Timestamp;
+
+use super::List;
+use super::desk::{Desk, Undo, Was, out_of_scope};
+use crate::store::{Appended, Author, ReceiptRow, RevisionRow, SessionRow, StoreError, Tx};
+
+impl Tx for Desk<'_> {
+    fn mint(&mut self, count: usize) -> Result<Vec<TaskId>, StoreError> {
+        let next = self.state.log.len() as u64 + 1;
+        Ok((next..next + count as u64).map(TaskId::Number).collect())
+    }
+
+    fn append(&mut self, change: &Change, author: &Author) -> Result<Appended, StoreError> {
+        let Some(name) = self.scope.clone() else { return Err(out_of_scope()) };
+        let state = &mut *self.state;
+        let Some(list) = state.lists.get_mut(&name) else { return Err(out_of_scope()) };
+        let id = &change.task.id;
+        let (was, live, latest_seq) = (list.was(id), list.board.get(id).is_some(), list.latest_seq);
+        let seq = state.log.len() as u64 + 1;
+        state.log.push(RevisionRow {
+            seq,
+            kind: change.kind,
+            task: change.task.clone(),
+            note: change.note.clone(),
+            context: author.context.clone(),
+            client: author.client.clone(),
+        });
+        list.board.put(change);
+        list.live = list.live + u64::from(list.board.get(id).is_some()) - u64::from(live);
+        list.latest_seq = seq;
+        let seqs = list.revisions.entry(id.clone()).or_default();
+        let replaced = seqs.last().copied().unwrap_or(0);
+        seqs.push(seq);
+        state.homes.insert(id.clone(), name.clone());
+        self.undo.push(Undo::Revision(name, id.clone(), was, latest_seq));
+        Ok(Appended { seq, replaced })
+    }
+
+    fn create_list(&mut self, name: &ListName, rules: ListRules, now: Timestamp) -> Result<(), StoreError> {
+        let list = List {
+            rules,
+            created_at: now,
+            board: Board::new(rules),
+            live: 0,
+            revisions: HashMap::new(),
+            latest_seq: 0,
+        };
+        self.state.lists.insert(name.clone(), list);
+        self.undo.push(Undo::List(name.clone()));
+        Ok(())
+    }
+
+    fn put_session(&mut self, session: &SessionRow) -> Result<(), StoreError> {
+        let name = &session.name;
+        if self.state.known.insert(name.clone()) {
+            self.undo.push(Undo::Known(name.clone()));
+        }
+        let old = self.state.sessions.insert(name.clone(), session.clone());
+        self.undo.push(Undo::Session(name.clone(), old));
+        Ok(())
+    }
+
+    fn extend_sessions(&mut self, token: &str, alive_until: Timestamp) -> Result<usize, StoreError> {
+        let (state, undo) = (&mut *self.state, &mut self.undo);
+        let mut count = 0;
+        for (name, row) in state.sessions.iter_mut().filter(|(_, row)| row.token == token) {
+            count += 1;
+            if row.alive_until < alive_until {
+                undo.push(Undo::Session(name.clone(), Some(row.clone())));
+                row.alive_until = alive_until;
+            }
+        }
+        Ok(count)
+    }
+
+    fn end_sessions(&mut self, token: &str) -> Result<(), StoreError> {
+        let (state, undo) = (&mut *self.state, &mut self.undo);
+        for (name, row) in state.sessions.extract_if(.., |_, row| row.token == token) {
+            undo.push(Undo::Session(name, Some(row)));
+        }
+        Ok(())
+    }
+
+    fn put_receipt(&mut self, sender: &Identity, key: &Key, receipt: &ReceiptRow) -> Result<(), StoreError> {
+        let key = (sender.clone(), key.clone());
+        let old = self.state.receipts.insert(key.clone(), receipt.clone());
+        self.undo.push(Undo::Receipt(key, old));
+        Ok(())
+    }
+
+    fn drop_receipts(&mut self, now: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        let (state, undo) = (&mut *self.state, &mut self.undo);
+        let expired = state.receipts.extract_if(.., |_, receipt| receipt.expires_at <= now).take(limit);
+        let before = undo.len();
+        undo.extend(expired.map(|(key, receipt)| Undo::Receipt(key, Some(receipt))));
+        Ok(undo.len() - before)
+    }
+}
+
+impl List {
+    fn was(&self, id: &TaskId) -> Was {
+        match (self.board.get(id), self.board.get_tombstone(id)) {
+            (Some(task), _) => Was::Live(Box::new(task.clone())),
+            (None, Some(task)) => Was::Deleted(Box::new(task.clone())),
+            (None, None) => Was::Absent,
+        }
+    }
+}
