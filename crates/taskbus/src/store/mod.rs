@@ -27,6 +27,7 @@ use taskbus_core::tree::TreePath;
 
 mod clock;
 pub mod memory;
+pub mod rows;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

@@ -1,0 +1,115 @@
+//! The smallest store: one list, six verbs, one transaction boundary (seed 3, `TaskListStore`).
+//!
+//! Whoever can do this much gets the whole engine through an adapter, which answers every other
+//! question from the list in memory. Richer stores implement [`Store`](super::Store) themselves.
+//!
+//! # Contract
+//! - [`RowStore::transact`] is exclusive, across processes too if the store is shared: what one body reads and then
+//!   writes, no other body interleaves. When the body returns an error or panics, nothing of it is kept.
+//! - When `transact` has returned `Ok`, what it wrote is on disk, if the store is durable.
+//! - [`Rows::allocate`] never gives an id twice: not after a crash, a delete, a reopen, nor to two callers at once.
+//! - Values are detached both ways: a task that was handed out does not change, one that was taken is copied.
+//! - [`Rows::list`] is ordered: numbers ascending, then text; the same on every call.
+//! - A row that lacks its dependency lists is read as one with none; a row that cannot be read is reported, kept,
+//!   and never taken for an absent one.
+//! - Nothing that was not written by this contract is deleted or rewritten.
+
+use std::time::Duration;
+
+use taskbus_core::id::TaskId;
+use taskbus_core::name::ListName;
+use taskbus_core::policy::Policy;
+use taskbus_core::task::Task;
+use taskbus_core::time::Timestamp;
+
+use super::{Abilities, Abort, StoreError};
+
+/// A place that keeps the tasks of one list.
+pub trait RowStore: Send + Sync {
+    /// What it can do. A row store keeps no sessions, so `liveness` is false.
+    fn abilities(&self) -> Abilities;
+
+    /// A line for people: what it is and where.
+    fn describe(&self) -> String;
+
+    /// The name under which its one list is known.
+    fn list_name(&self) -> ListName;
+
+    /// How strict its list is.
+    fn policy(&self) -> Policy;
+
+    /// The time by the store's clock.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the clock cannot be read.
+    fn now(&self) -> Result<Timestamp, StoreError>;
+
+    /// Runs `f` alone and keeps what it wrote when it returns `Ok`.
+    ///
+    /// # Errors
+    /// What `f` returned (then nothing was kept), or [`Abort::Failed`].
+    fn transact(&self, f: &mut RowsBody<'_>) -> Result<(), Abort>;
+
+    /// Every row, without waiting for writers.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be read.
+    fn snapshot(&self) -> Result<RowSet, StoreError>;
+
+    /// A number that differs after every change of any process.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn version(&self) -> Result<u64, StoreError>;
+
+    /// Returns when [`RowStore::version`] may differ from `seen`, or after `timeout`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError>;
+}
+
+/// The body of a transaction on rows.
+pub type RowsBody<'a> = dyn FnMut(&mut dyn Rows) -> Result<(), Abort> + 'a;
+
+/// The six verbs, inside a transaction.
+pub trait Rows {
+    /// The live row with this id.
+    ///
+    /// # Errors
+    /// [`StoreError`]; so for every verb.
+    fn get(&self, id: &TaskId) -> Result<Option<Task>, StoreError>;
+
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn set(&mut self, task: &Task) -> Result<(), StoreError>;
+
+    /// Removes a row for good, or keeps it as a tombstone where the store shows those; says whether it existed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn delete(&mut self, id: &TaskId) -> Result<bool, StoreError>;
+
+    /// Every row.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn list(&self) -> Result<RowSet, StoreError>;
+
+    /// A fresh id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn allocate(&mut self) -> Result<TaskId, StoreError>;
+}
+
+/// The rows of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowSet {
+    /// The live ones, in the contract's order.
+    pub live: Vec<Task>,
+    /// Deleted ones that the store still shows, in the same order.
+    pub deleted: Vec<Task>,
+}
