@@ -1,0 +1,266 @@
+"""`taskbus mcp` as the official Python SDK meets it: over stdio, in both protocol eras, with real processes."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+import unittest
+
+from mcp import Client, StdioServerParameters
+
+from place import LIST, Place
+
+CORE = ["register", "create_channel", "task_create", "task_plan", "task_next", "task_claim", "task_release",
+        "task_update", "task_get", "task_list"]  # fmt: skip
+ALWAYS_LOADED = {"register", "task_next", "task_update", "task_list"}
+KEYWORDS_BANNED = {"anyOf", "oneOf", "allOf", "$ref", "$defs", "format", "default", "not"}
+SESSION_EXPIRY_S = 30
+CALL_TIMEOUT_S = 60
+
+
+class Server:
+    """A client with a server process of its own, whose pid is known so that it can be killed."""
+
+    def __init__(self, client, pid_file):
+        self.client, self.pid_file = client, pid_file
+
+    async def call(self, tool, /, **arguments):
+        """What a call answers; `as_` stands for the argument `as`."""
+        arguments = {name.rstrip("_"): value for name, value in arguments.items()}
+        result = await self.client.call_tool(tool, arguments)
+        return Answer(result)
+
+    async def ok(self, tool, /, **arguments):
+        answer = await self.call(tool, **arguments)
+        if answer.is_error:
+            raise AssertionError(f"{tool} {arguments} was refused: {answer.text}")
+        return answer.data
+
+    async def refused(self, tool, /, **arguments):
+        answer = await self.call(tool, **arguments)
+        if not answer.is_error:
+            raise AssertionError(f"{tool} {arguments} was not refused: {answer.text}")
+        return answer.data
+
+    def kill(self):
+        os.kill(int(self.pid_file.read_text()), signal.SIGKILL)
+
+
+class Answer:
+    """A result. Text and structured form carry the same facts: some clients show only one of them."""
+
+    def __init__(self, result):
+        self.is_error = bool(result.is_error)
+        self.text = result.content[0].text
+        self.data = result.structured_content
+        told = json.loads(self.text)
+        if isinstance(told, list):  # a page is a bare array of rows, and an element that says how to go on
+            rows = [row for row in told if not row.get("truncated")]
+            assert rows == self.data["tasks"], (told, self.data)
+        else:
+            assert told == self.data, (told, self.data)
+
+
+@contextlib.asynccontextmanager
+async def server(place, mode="auto"):
+    pid_file = place.home / f"pid-{time.monotonic_ns()}"
+    shell = f'echo $$ >"{pid_file}"; exec "$0" "$@"'
+    parameters = StdioServerParameters(
+        command="/bin/sh", args=["-c", shell, *place.server], env=place.env, cwd=place.project
+    )
+    async with Client(parameters, mode=mode, read_timeout_seconds=CALL_TIMEOUT_S) as client:
+        yield Server(client, pid_file)
+
+
+@contextlib.asynccontextmanager
+async def doomed(place):
+    """A server that the test kills; the client's own complaints about that are expected."""
+    try:
+        async with server(place) as it:
+            yield it
+            it.kill()
+    except* (OSError, RuntimeError):
+        pass
+
+
+class WithServers(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.place = Place()
+        self.addCleanup(self.place.close)
+
+    async def list_of(self, server, *tasks, who="planner"):
+        """A fresh list with these tasks; their ids by key."""
+        await server.ok("register", name=who)
+        await server.ok("create_channel", as_=who, name=LIST, kind="memory")
+        planned = await server.ok("task_plan", as_=who, channel=LIST, tasks=list(tasks))
+        return {task["key"]: task["id"] for task in planned["tasks"]}
+
+
+class Definitions(WithServers):
+    async def test_both_eras_list_the_same_tools(self):
+        listed = {}
+        for mode in ("legacy", "auto"):
+            async with server(self.place, mode) as it:
+                version = it.client.session.protocol_version
+                tools = (await it.client.list_tools()).tools
+                listed[version] = [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
+                self.assertLessEqual(len((it.client.session.instructions or "").encode()), 2048)
+                self.assertIn("claim", it.client.session.instructions)
+        self.assertEqual(len(listed), 2, f"one era only: {list(listed)}")
+        first, second = listed.values()
+        self.assertEqual(first, second)
+        self.assertEqual([tool["name"] for tool in first], CORE)
+        size = len(json.dumps(first, separators=(",", ":"), ensure_ascii=False).encode())
+        print(f"\n{len(first)} tools, {size} bytes, about {size // 4} tokens, in {' and '.join(listed)}")
+        self.assertLessEqual(size // 4, 3000)
+
+    async def test_definitions_suit_every_client(self):
+        async with server(self.place) as it:
+            tools = (await it.client.list_tools()).tools
+        for tool in tools:
+            with self.subTest(tool=tool.name):
+                self.assertRegex(tool.name, r"^[a-z_]{1,25}$")
+                self.assertTrue(0 < len(tool.description.encode()) <= 600, tool.description)
+                hints = tool.annotations
+                self.assertTrue(tool.title or hints.title)
+                for hint in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint):
+                    self.assertIsInstance(hint, bool)
+                self.assertIs(hints.open_world_hint, False)
+                self.assertEqual(hints.read_only_hint, tool.name in ("task_get", "task_list"))
+                self.assertEqual((tool.meta or {}).get("anthropic/alwaysLoad", False), tool.name in ALWAYS_LOADED)
+                self.plain(tool.input_schema)
+
+    def plain(self, schema):
+        """What the least capable of the clients can read."""
+        self.assertFalse(KEYWORDS_BANNED & schema.keys(), schema)
+        self.assertIsInstance(schema.get("type"), str, schema)
+        if schema["type"] == "array":
+            self.plain(schema["items"])
+        for inner in schema.get("properties", {}).values():
+            self.plain(inner)
+
+
+class Work(WithServers):
+    async def test_plan_next_complete(self):
+        async with server(self.place) as it:
+            ids = await self.list_of(
+                it,
+                {"key": "a", "subject": "Lay the table", "description": "Four plates."},
+                {"key": "b", "subject": "Serve", "blocked_by": ["a"]},
+            )
+            await it.ok("register", name="worker")
+            took = (await it.ok("task_next", as_="worker", channel=LIST))["task"]
+            self.assertEqual((took["id"], took["description"], took["owner"]), (ids["a"], "Four plates.", "worker"))
+            nothing = await it.ok("task_next", as_="planner", channel=LIST)
+            self.assertEqual((nothing.get("task"), nothing["idle"]["advice"]), (None, "wait"))
+            done = await it.ok("task_update", as_="worker", task_id=took["id"], fence=took["fence"],
+                               status="completed", result="Four plates, four glasses.")  # fmt: skip
+            self.assertEqual(done["unblocked"], [ids["b"]])
+            both = await it.ok("task_next", as_="worker", channel=LIST)
+            last = await it.ok("task_next", as_="worker", channel=LIST, complete=both["task"]["id"])
+            self.assertEqual(last["idle"]["advice"], "done")
+            page = await it.ok("task_list", as_="worker", channel=LIST)
+            self.assertEqual([row["status"] for row in page["tasks"]], ["completed"] * 2)
+            got = await it.ok("task_get", as_="worker", task_id=ids["a"], history=True)
+            self.assertEqual((got["result"], got["revision"]), ("Four plates, four glasses.", 3))
+            self.assertEqual(len(got["history"]), 3)
+        stored = self.place.cli("list")
+        self.assertEqual([task["status"] for task in stored["tasks"]], ["completed"] * 2)
+
+    async def test_refusals_are_results_with_the_facts(self):
+        async with server(self.place) as it, server(self.place) as other:
+            ids = await self.list_of(it, {"key": "a", "subject": "A"}, {"key": "b", "subject": "B", "blocked_by": ["a"]})
+            await other.ok("register", name="rival")
+            held = (await it.ok("task_claim", as_="planner", task_id=ids["a"]))["task"]
+            cases = [
+                ("conflict", "planner", "task_claim", {"task_id": ids["a"]}),
+                ("conflict", "planner", "task_update", {"task_id": ids["a"], "status": "completed"}),
+                ("conflict", str(ids["a"]), "task_claim", {"task_id": ids["b"]}),
+                ("validation", str(ids["b"]), "task_update", {"task_id": ids["a"], "add_blocked_by": [ids["b"]], "force": True}),
+                ("validation", "task_id", "task_claim", {"taskid": ids["a"]}),
+                ("not_found", "99", "task_claim", {"task_id": 99}),
+                ("not_found", "create_channel", "task_create", {"channel": "tasks/none", "subject": "C"}),
+            ]  # fmt: skip
+            for code, names, tool, arguments in cases:
+                with self.subTest(tool=tool, arguments=arguments):
+                    refusal = await other.refused(tool, as_="rival", **arguments)
+                    self.assertEqual((refusal["code"], refusal["retryable"]), (code, False))
+                    self.assertIn(names, refusal["message"])
+            unknown = await it.refused("task_claim", as_="stranger", task_id=ids["b"])
+            self.assertEqual(unknown["code"], "not_registered")
+            now = await it.ok("task_get", as_="planner", task_id=ids["a"])
+            self.assertEqual(now["revision"], held["revision"], "a refusal writes nothing")
+
+    async def test_arguments_may_be_spelled_the_way_models_spell_them(self):
+        async with server(self.place) as it:
+            ids = await self.list_of(it, {"key": "a", "subject": "A"}, {"key": "b", "subject": "B"})
+            changed = await it.ok("task_update", as_="planner", task_id=f"#{ids['b']}", description="null",
+                                  add_blocked_by=f'["{ids["a"]}"]', force="false")  # fmt: skip
+            self.assertEqual(changed["task"]["blocked_by"], [ids["a"]])
+
+
+class Contention(WithServers):
+    async def test_two_servers_claim_one_task(self):
+        rounds = 20
+        async with server(self.place) as left, server(self.place) as right:
+            ids = await self.list_of(left, *({"key": str(n), "subject": f"Task {n}"} for n in range(rounds)))
+            await left.ok("register", name="left")
+            await right.ok("register", name="right")
+            for task_id in ids.values():
+                answers = await asyncio.gather(
+                    left.call("task_claim", as_="left", task_id=task_id),
+                    right.call("task_claim", as_="right", task_id=task_id),
+                )
+                won = [answer for answer in answers if not answer.is_error]
+                lost = [answer for answer in answers if answer.is_error]
+                self.assertEqual((len(won), len(lost)), (1, 1))
+                self.assertEqual(lost[0].data["code"], "conflict")
+                self.assertIn(won[0].data["task"]["owner"], lost[0].data["message"])
+
+    async def test_a_killed_holder_loses_its_task_when_the_lease_ends(self):
+        async with server(self.place) as other:
+            ids = await self.list_of(other, {"key": "a", "subject": "A"})
+            async with doomed(self.place) as holder:
+                await holder.ok("register", name="holder")
+                held = (await holder.ok("task_next", as_="holder", channel=LIST, lease_seconds=2))["task"]
+            taken = await other.ok("task_next", as_="planner", channel=LIST, wait_seconds=20)
+            self.assertEqual(taken["task"]["id"], ids["a"])
+            self.assertGreater(taken["task"]["fence"], held["fence"])
+            self.assertGreaterEqual(taken["task"]["updated_at"], held["leased_until"], "not before the lease ended")
+            async with server(self.place) as again:
+                name = (await again.ok("register", name="holder"))["name"]
+                late = await again.refused("task_update", as_=name, task_id=ids["a"], fence=held["fence"],
+                                           status="completed")  # fmt: skip
+                self.assertEqual(late["code"], "conflict")
+            kinds = [entry["kind"] for entry in (await self.history(other, ids["a"]))]
+            self.assertEqual(kinds.count("reclaimed"), 1)
+
+    async def test_a_killed_holder_without_a_lease_loses_its_task_when_its_session_dies(self):
+        async with server(self.place) as other:
+            ids = await self.list_of(other, {"key": "a", "subject": "A"})
+            async with doomed(self.place) as holder:
+                await holder.ok("register", name="holder")
+                await holder.ok("task_claim", as_="holder", task_id=ids["a"])
+            killed = time.monotonic()
+            taken = await other.ok("task_next", as_="planner", channel=LIST, wait_seconds=45)
+            waited = time.monotonic() - killed
+            self.assertEqual(taken["task"]["id"], ids["a"])
+            self.assertLessEqual(waited, SESSION_EXPIRY_S + 2, "back within the expiry of a heartbeat")
+
+    async def test_a_server_that_ends_gives_its_tasks_back_at_once(self):
+        async with server(self.place) as other:
+            ids = await self.list_of(other, {"key": "a", "subject": "A"})
+            async with server(self.place) as holder:
+                await holder.ok("register", name="holder")
+                await holder.ok("task_claim", as_="holder", task_id=ids["a"])
+            taken = await other.ok("task_next", as_="planner", channel=LIST)
+            self.assertEqual(taken["task"]["id"], ids["a"])
+
+    async def history(self, server, task_id):
+        return (await server.ok("task_get", as_="planner", task_id=task_id, history=True))["history"]
+
+
+if __name__ == "__main__":
+    unittest.main()
