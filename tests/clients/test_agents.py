@@ -119,14 +119,15 @@ class Contends(WithAgents):
         for kind, heir in ((ClaudeCode, Codex), (Codex, GeminiCli), (GeminiCli, ClaudeCode)):
             with self.subTest(killed=kind.__name__, heir=heir.__name__):
                 [task] = self.place.plan({"key": "a", "subject": "Survive"})
-                with Model(work("victim", lease_seconds=LEASE_S), hold_at=2) as model:
-                    process = self.agent(kind, model, "victim").start()
+                victim, successor = f"victim-{kind.__name__}", f"heir-{heir.__name__}"
+                with Model(work(victim, lease_seconds=LEASE_S), hold_at=2) as model:
+                    process = self.agent(kind, model, victim).start()
                     self.assertTrue(model.held.wait(60), "the agent never took its task")
                     kill_all(process)
-                self.assertEqual(self.place.task(task)["owner"], "victim")
-                self.run_agent(heir, work("heir", wait_seconds=20))
+                self.assertIn(victim, model.last().results[1], "it held the task when it was killed")
+                self.run_agent(heir, work(successor, wait_seconds=20))
                 stored = self.place.task(task)
-                self.assertEqual((stored["status"], stored["result"]), ("completed", "done by heir"))
+                self.assertEqual((stored["status"], stored["result"]), ("completed", f"done by {successor}"))
                 self.assertGreater(stored["fence"], 1)
 
 

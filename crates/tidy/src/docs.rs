@@ -79,7 +79,7 @@ fn without_test<'a>(names: &[&'a str], tests: &str) -> Vec<&'a str> {
 
 /// Everything that only tests see.
 fn all_tests() -> String {
-    let is_tests = |path: &str| path.contains("/tests/") || path.ends_with("/tests.rs");
+    let is_tests = |path: &str| path.contains("/tests/") || path.ends_with("tests.rs");
     let text = |file: File| if is_tests(&file.path) { file.text } else { only_tests(&file.text).to_owned() };
     let ours = rust_below(&["crates/"]).into_iter().filter(|file| !file.path.starts_with("crates/tidy/"));
     ours.map(text).collect()
