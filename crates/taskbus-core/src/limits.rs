@@ -38,7 +38,7 @@ pub const NEXT_COUNT_MAX: usize = 16;
 pub const PLAN_TASKS_MAX: usize = 1000;
 /// Longest local key in a plan, in bytes of UTF-8.
 pub const PLAN_KEY_BYTES_MAX: usize = 128;
-/// Deepest nesting of tasks under parents (a root has depth 0). See ADR 0004.
+/// Most levels of a tree; a root is the first. See ADR 0004.
 pub const TREE_DEPTH_MAX: usize = 1000;
 /// Longest rank key, in bytes; a longer one re-ranks its siblings instead.
 pub const RANK_BYTES_MAX: usize = 48;
