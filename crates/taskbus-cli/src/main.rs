@@ -3,6 +3,7 @@
 //! tasks it learns from the engine of the `taskbus` library.
 
 mod cli;
+mod mcp;
 mod project;
 mod store;
 mod wire;

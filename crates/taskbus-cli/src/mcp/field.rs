@@ -1,0 +1,129 @@
+//! What a tool and its fields are. The [table](super::table) is written in these types; the published schema, the
+//! decoder and the documentation are read from it, so that a field is described once.
+
+/// A tool as its table entry says.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// The name by which it is called.
+    pub(super) name: &'static str,
+    /// A few words for people.
+    pub(super) title: &'static str,
+    /// For models: what it does, when to use it, what comes back, how it usually refuses. At most 600 characters.
+    pub(super) description: &'static str,
+    /// What a call does to the store.
+    pub(super) effect: Effect,
+    /// Loaded without being searched for first, in clients that would otherwise show only its name.
+    pub(super) always_load: bool,
+    /// What it takes.
+    pub(super) fields: &'static [Field],
+}
+
+/// What a call does to the store, for the annotations that clients decide by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing that a reader could see.
+    Read,
+    /// Adds or changes; the same call again does it again.
+    Write,
+    /// Adds or changes; the same call again changes nothing more.
+    WriteOnce,
+    /// May also remove.
+    Remove,
+}
+
+/// A field of a tool.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it may hold.
+    pub(super) kind: Kind,
+    /// Whether a call without it is refused.
+    pub(super) required: bool,
+    /// A few words for models; empty when the name says it all.
+    pub(super) doc: &'static str,
+}
+
+impl Field {
+    /// A field that may be left out.
+    pub(super) const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, required: false, doc }
+    }
+
+    /// The same field, required.
+    pub(super) const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// The same field with other words.
+    pub(super) const fn doc(mut self, doc: &'static str) -> Self {
+        self.doc = doc;
+        self
+    }
+}
+
+/// What a field may hold, and how it is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// Text; an empty one counts as absent.
+    Text,
+    /// Text; an empty one clears what is there.
+    Clearable,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Yes or no.
+    Flag,
+    /// A whole number.
+    Integer {
+        /// The smallest allowed.
+        min: i64,
+        /// The largest allowed.
+        max: i64,
+    },
+    /// A task.
+    Id,
+    /// A task, or 0 for none.
+    IdOrNone,
+    /// Unix milliseconds or RFC 3339, published as a number; 0 clears.
+    Millis,
+    /// The same, published as text.
+    Date,
+    /// Tasks.
+    Ids,
+    /// Texts without commas inside.
+    Words,
+    /// Texts.
+    Texts,
+    /// A key of the plan, or an id.
+    Reference,
+    /// Several of those.
+    References,
+    /// Text values by name.
+    Metadata,
+    /// Objects with these fields.
+    Items(&'static [Field]),
+}
+
+impl Kind {
+    /// The kind in words, for the documentation.
+    pub(super) fn words(self) -> String {
+        match self {
+            Kind::Text => "text".to_owned(),
+            Kind::Clearable => "text, `\"\"` clears".to_owned(),
+            Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
+            Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
+            Kind::Id => "task id".to_owned(),
+            Kind::IdOrNone => "task id, `0` for none".to_owned(),
+            Kind::Millis | Kind::Date => "time: Unix ms or RFC 3339, `0` clears".to_owned(),
+            Kind::Ids => "list of task ids".to_owned(),
+            Kind::Words | Kind::Texts => "list of texts".to_owned(),
+            Kind::Reference => "key of the plan, or task id".to_owned(),
+            Kind::References => "list of keys of the plan, or task ids".to_owned(),
+            Kind::Metadata => "object with text values".to_owned(),
+            Kind::Items(_) => "list of objects".to_owned(),
+        }
+    }
+}
