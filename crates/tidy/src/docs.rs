@@ -1,5 +1,7 @@
 //! Checks of the documents: the paths, links and commands in them exist, and the records are numbered.
 
+use std::collections::BTreeSet;
+
 use crate::repo::{File, files, no_complaints, root, rust_below, text};
 use crate::source::{only_tests, words};
 
@@ -77,6 +79,22 @@ fn without_test<'a>(names: &[&'a str], tests: &str) -> Vec<&'a str> {
     names.iter().filter(|name| words(tests, name).next().is_none()).copied().collect()
 }
 
+/// The folders below `crates` that hold code, and the crates themselves, without their integration tests.
+fn code_folders() -> BTreeSet<String> {
+    let ours = rust_below(&["crates/"]).into_iter().filter(|file| file.path.contains("/src/"));
+    let folder = |file: File| file.path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let folders: BTreeSet<String> = ours.filter_map(folder).collect();
+    let crates = folders.iter().filter_map(|folder| Some(folder.split_once("/src")?.0.to_owned()));
+    crates.chain(folders.clone()).collect()
+}
+
+/// The folders that no first cell of the code map names.
+fn unmapped(map: &str, folders: &BTreeSet<String>) -> Vec<String> {
+    let row = |folder: &String| map.contains(&format!("\n| `{folder}` |"));
+    let missing = folders.iter().filter(|folder| !row(folder));
+    missing.map(|folder| format!("ARCHITECTURE.md: the code map has no row for {folder}")).collect()
+}
+
 /// Everything that only tests see.
 fn all_tests() -> String {
     let is_tests = |path: &str| path.contains("/tests/") || path.ends_with("tests.rs");
@@ -105,6 +123,8 @@ mod tests {
                 .is_none()
         );
         assert_eq!(glossary_words("| **a b** | c |\n| d | e |"), ["a b"]);
+        let folders = BTreeSet::from(["a/src".to_owned(), "a/src/b".to_owned()]);
+        assert_eq!(unmapped("\n| `a/src` | c |", &folders).len(), 1);
         assert!(is_used("claim", "it was claimed") && !is_used("claim", "reclaimers"));
         assert_eq!(without_test(&constants("pub const A_MAX: u8 = 1;\npub const B: u8 = 2;\n"), "x(A_MAX)"), ["B"]);
     }
@@ -117,6 +137,11 @@ mod tests {
     #[test]
     fn named_paths_exist() {
         no_complaints(&documents().iter().flat_map(missing_paths).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_code_map_is_whole() {
+        no_complaints(&unmapped(&text("ARCHITECTURE.md"), &code_folders()));
     }
 
     #[test]
