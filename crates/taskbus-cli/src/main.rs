@@ -1,4 +1,3 @@
-#![allow(dead_code)]
 //! The binary `taskbus`: the command line, the MCP server, the demo and the bench. Everything it knows about
 //! tasks it learns from the engine of the `taskbus` library.
 

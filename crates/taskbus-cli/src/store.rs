@@ -2,8 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
+use taskbus::store::memory::MemoryStore;
+use taskbus::store::{Store, StoreError};
 
 /// Where the tasks are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +52,20 @@ pub(crate) fn choose(given: Option<&OsStr>) -> Result<StoreUrl, UrlError> {
         Some(given) => parse(given),
         None => default_url(),
     }
+}
+
+/// Opens the store.
+pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match url {
+        StoreUrl::Sqlite(path) => {
+            return Err(StoreError::Unavailable {
+                store: format!("sqlite:{}", path.display()),
+                reason: "this build has no SQLite store".to_owned(),
+                next: "use memory:",
+            });
+        }
+        StoreUrl::Memory => Arc::new(MemoryStore::new()),
+    })
 }
 
 fn parse(given: &OsStr) -> Result<StoreUrl, UrlError> {

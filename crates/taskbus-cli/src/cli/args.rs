@@ -13,6 +13,15 @@ const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store unavailable, 4 nothing came in time.
 The list is --list, TASKBUS_LIST, or the one of the repository around the current directory.";
 
+const PLAN_HELP: &str = "\
+A task is a checklist item; one that is indented below another is a part of it:
+  - [ ] Write the store @rust (id: store)
+    Text below an item, indented, is its description.
+    - [x] Choose the engine
+  - [ ] Ship it (after: store)
+Ticked items come in as completed. The same file on the same list again within the hour changes nothing.
+JSON: [{\"key\", \"subject\", \"description\", \"parent\", \"blocked_by\", \"labels\", \"paths\", \"metadata\", \"done\"}, …].";
+
 /// A task list that coding agents share.
 #[derive(Debug, Parser)]
 #[command(name = "taskbus", version, after_help = AFTER_HELP, arg_required_else_help = true, max_term_width = 100)]
@@ -47,6 +56,7 @@ pub(crate) enum Command {
     /// Add a task
     Add(Box<Add>),
     /// Add a whole plan: a Markdown checklist or JSON, all of it or nothing
+    #[command(after_help = PLAN_HELP)]
     Plan(Plan),
     /// Take the next ready task, perhaps completing the last one
     Next(Next),
@@ -92,7 +102,10 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page
-    Man,
+    Man {
+        /// Of this command
+        command: Option<String>,
+    },
 }
 
 /// `add`.

@@ -1,0 +1,228 @@
+//! The commands about taskbus itself: status, doctor, completions, man.
+
+use clap::CommandFactory as _;
+use serde_json::{Map, Value, json};
+use taskbus::store::{Abilities, Store};
+use taskbus_core::neighbourhood::Tally;
+
+use super::args::{Cli, Globals};
+use super::desk::Desk;
+use super::failure::{DONE, Failure, REFUSED, UNAVAILABLE};
+use super::next::{tally_json, tally_words};
+use super::report::Report;
+use super::safe::display_safe;
+use super::show::Sheet;
+use crate::project::{ChosenList, Source};
+
+/// The version of this program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The store, the list and the name that commands would use.
+pub(crate) fn status(desk: &Desk) -> Result<Box<dyn Report>, Failure> {
+    let store = desk.engine.store();
+    let list = desk.chosen_list().map(Clone::clone).map_err(|failure| failure.words());
+    let lists = desk.engine.lists()?;
+    let known = list.as_ref().is_ok_and(|list| lists.iter().any(|row| row.name == list.name));
+    let tally = match &list {
+        Ok(list) if known => Some(desk.engine.tally(&list.name)?),
+        _ => None,
+    };
+    Ok(Box::new(Status { store: store.describe(), abilities: store.abilities(), name: desk.name(), list, tally }))
+}
+
+/// What commands would use.
+struct Status {
+    store: String,
+    abilities: Abilities,
+    name: String,
+    list: Result<ChosenList, String>,
+    tally: Option<Tally>,
+}
+
+impl Report for Status {
+    fn json(&self) -> Map<String, Value> {
+        let mut json = Map::from_iter([
+            ("version".to_owned(), json!(VERSION)),
+            ("store".to_owned(), json!(self.store)),
+            ("durable".to_owned(), json!(self.abilities.durable)),
+            ("shared_across_processes".to_owned(), json!(self.abilities.shared_across_processes)),
+            ("liveness".to_owned(), json!(self.abilities.liveness)),
+            ("as".to_owned(), json!(self.name)),
+        ]);
+        match &self.list {
+            Ok(list) => {
+                json.insert("channel".to_owned(), json!(list.name));
+                json.insert("channel_from".to_owned(), json!(source(list)));
+                json.insert("exists".to_owned(), json!(self.tally.is_some()));
+            }
+            Err(why) => {
+                json.insert("no_channel".to_owned(), json!(why));
+            }
+        }
+        json.extend(self.tally.iter().map(|tally| ("tally".to_owned(), tally_json(tally))));
+        json
+    }
+
+    fn words(&self, _: Option<usize>) -> String {
+        let mut sheet = Sheet::new("");
+        sheet.field("version", VERSION);
+        sheet.field("store", &self.store);
+        sheet.field("kept", kept(self.abilities));
+        sheet.field("name", &self.name);
+        match &self.list {
+            Ok(list) => sheet.field("list", format!("{} ({})", list.name, source(list))),
+            Err(why) => sheet.field("list", why),
+        }
+        match &self.tally {
+            Some(tally) => sheet.field("tasks", tally_words(tally).trim()),
+            None if self.list.is_ok() => sheet.field("tasks", "the list does not exist yet; add or plan makes it"),
+            None => {}
+        }
+        sheet.0
+    }
+}
+
+fn kept(abilities: Abilities) -> &'static str {
+    match (abilities.durable, abilities.shared_across_processes) {
+        (true, true) => "on disk before each answer; shared with other processes",
+        (true, false) => "on disk before each answer; for one process at a time",
+        (false, _) => "nowhere: it is gone when this process ends",
+    }
+}
+
+fn source(list: &ChosenList) -> String {
+    match &list.source {
+        Source::Named => "named".to_owned(),
+        Source::Project(root) => format!("the project in {}", root.display()),
+    }
+}
+
+/// Checks the store and the surroundings, one after the other.
+pub(crate) fn doctor(globals: Globals) -> Box<dyn Report> {
+    let mut doctor = Doctor { checks: Vec::new(), exit: DONE };
+    match Desk::open(globals) {
+        Ok(desk) => {
+            let store = desk.engine.store();
+            doctor.passed("store", format!("{}, {}", store.describe(), kept(store.abilities())));
+            doctor.examine("reading", desk.engine.lists().map(|lists| format!("{} lists", lists.len())));
+            doctor.examine("clock", clock(store));
+            doctor.examine("name", desk.caller().map(|name| format!("{name} may act")));
+            doctor.surroundings(&desk);
+        }
+        Err(failure) => doctor.failed("store", &failure),
+    }
+    Box::new(doctor)
+}
+
+/// The store's clock against this machine's.
+fn clock(store: &dyn Store) -> Result<String, Failure> {
+    const APART_MS_MAX: i64 = 5_000;
+    let here = jiff::Timestamp::now().as_millisecond();
+    let apart = store.now()?.as_millis().abs_diff(here);
+    if apart > APART_MS_MAX.unsigned_abs() {
+        return Err(Failure::Broken(format!(
+            "the store's clock and this machine's are {apart} ms apart; set them right"
+        )));
+    }
+    Ok(format!("{apart} ms apart"))
+}
+
+/// The checks and how they went.
+struct Doctor {
+    checks: Vec<Check>,
+    exit: u8,
+}
+
+struct Check {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+impl Doctor {
+    fn passed(&mut self, name: &'static str, detail: String) {
+        self.checks.push(Check { name, ok: true, detail });
+    }
+
+    fn failed(&mut self, name: &'static str, failure: &Failure) {
+        self.exit = if failure.exit() == UNAVAILABLE { UNAVAILABLE } else { self.exit.max(REFUSED) };
+        self.checks.push(Check { name, ok: false, detail: failure.words() });
+    }
+
+    fn examine(&mut self, name: &'static str, found: Result<String, impl Into<Failure>>) {
+        match found {
+            Ok(detail) => self.passed(name, detail),
+            Err(failure) => self.failed(name, &failure.into()),
+        }
+    }
+
+    /// A place without a list of its own is nothing to mend.
+    fn surroundings(&mut self, desk: &Desk) {
+        match desk.chosen_list() {
+            Ok(list) => self.passed("list", format!("{} ({})", list.name, source(list))),
+            Err(failure) => self.passed("list", failure.words()),
+        }
+    }
+}
+
+impl Report for Doctor {
+    fn json(&self) -> Map<String, Value> {
+        let checks = self.checks.iter().map(|c| json!({"name": c.name, "ok": c.ok, "detail": c.detail}));
+        Map::from_iter([
+            ("version".to_owned(), json!(VERSION)),
+            ("ok".to_owned(), json!(self.exit == DONE)),
+            ("checks".to_owned(), checks.collect()),
+        ])
+    }
+
+    fn words(&self, _: Option<usize>) -> String {
+        let line = |check: &Check| {
+            let mark = if check.ok { "✓" } else { "✗" };
+            format!("{mark} {:<8} {}\n", check.name, display_safe(&check.detail))
+        };
+        self.checks.iter().map(line).collect()
+    }
+
+    fn exit(&self) -> u8 {
+        self.exit
+    }
+}
+
+/// A completion script.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Box<dyn Report> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "taskbus", &mut text);
+    Box::new(Text { name: "script", text: String::from_utf8_lossy(&text).into_owned() })
+}
+
+/// The manual page of the program, or of one command.
+pub(crate) fn man(command: Option<&str>) -> Result<Box<dyn Report>, Failure> {
+    let mut root = Cli::command();
+    root.build();
+    let page = match command {
+        None => root,
+        Some(name) => {
+            let found = root.find_subcommand(name).cloned();
+            found.ok_or_else(|| Failure::usage(format!("there is no command {name:?}; taskbus --help lists them")))?
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text).map_err(|error| Failure::machine("the page", error))?;
+    Ok(Box::new(Text { name: "page", text: String::from_utf8_lossy(&text).into_owned() }))
+}
+
+/// A text made by ourselves.
+struct Text {
+    name: &'static str,
+    text: String,
+}
+
+impl Report for Text {
+    fn json(&self) -> Map<String, Value> {
+        Map::from_iter([(self.name.to_owned(), json!(self.text))])
+    }
+
+    fn words(&self, _: Option<usize>) -> String {
+        self.text.clone()
+    }
+}

@@ -1,0 +1,152 @@
+//! What a command works at: the engine over the chosen store, the list, and the name to act under. Each is looked
+//! up when it is first needed, so that a command pays only for what it uses.
+
+use std::cell::OnceCell;
+
+use taskbus::answer::Answer;
+use taskbus::engine::{Engine, Error, Limits, Registration, Request, Span};
+use taskbus_core::command::Command;
+use taskbus_core::name::{Identity, Key, ListName};
+use taskbus_core::neighbourhood::ListRules;
+use taskbus_core::refusal::{Conflict, Missing, Refusal};
+
+use super::args::Globals;
+use super::failure::Failure;
+use super::input::Input;
+use super::report::say;
+use super::user;
+use crate::project::{self, ChosenList, Source, Surroundings};
+use crate::store;
+
+/// What this program calls itself in sessions and revisions.
+pub(crate) const CLIENT: &str = concat!("taskbus-cli/", env!("CARGO_PKG_VERSION"));
+
+/// The place of work of one command.
+pub(crate) struct Desk {
+    /// The engine.
+    pub(crate) engine: Engine,
+    /// Where texts come from.
+    pub(crate) input: Input,
+    globals: Globals,
+    list: OnceCell<ChosenList>,
+    caller: OnceCell<Identity>,
+}
+
+impl Desk {
+    /// Opens the store.
+    pub(crate) fn open(globals: Globals) -> Result<Self, Failure> {
+        let url = store::choose(globals.store.as_deref())?;
+        let engine = Engine::new(store::open(&url)?, Limits::default());
+        Ok(Self { engine, input: Input::default(), globals, list: OnceCell::new(), caller: OnceCell::new() })
+    }
+
+    /// The list, and how it was found.
+    pub(crate) fn chosen_list(&self) -> Result<&ChosenList, Failure> {
+        if self.list.get().is_none() {
+            let found = project::choose(&Surroundings::from_env(self.globals.list.clone()))?;
+            let _first = self.list.set(found);
+        }
+        Ok(self.list.get().expect("BUG: a list that was set is there"))
+    }
+
+    /// The list.
+    pub(crate) fn list(&self) -> Result<&ListName, Failure> {
+        Ok(&self.chosen_list()?.name)
+    }
+
+    /// The name to act under: registered, with a session that lives as long as the leases taken under it.
+    pub(crate) fn caller(&self) -> Result<&Identity, Failure> {
+        if self.caller.get().is_none() {
+            let (name, parent) = self.wished_name();
+            let wish =
+                Registration { name, parent, context: String::new(), client: CLIENT.to_owned(), span: Span::Command };
+            let _first = self.caller.set(self.engine.register(&wish)?.name);
+        }
+        Ok(self.caller.get().expect("BUG: a name that was set is there"))
+    }
+
+    /// The name that commands act under, before it is registered.
+    pub(crate) fn name(&self) -> String {
+        self.globals.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(user::name)
+    }
+
+    /// A child's display name is `parent/name`.
+    fn wished_name(&self) -> (String, Option<String>) {
+        let name = self.name();
+        match name.rsplit_once('/') {
+            Some((parent, name)) => (name.to_owned(), Some(parent.to_owned())),
+            None => (name, None),
+        }
+    }
+
+    /// Runs a command.
+    pub(crate) fn execute(
+        &self,
+        list: Option<&ListName>,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Answer, Failure> {
+        Ok(self.engine.execute(&self.request(list, command, key)?)?)
+    }
+
+    /// A command as a request.
+    pub(crate) fn request(
+        &self,
+        list: Option<&ListName>,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Request, Failure> {
+        Ok(Request { caller: self.caller()?.clone(), list: list.cloned(), command, key })
+    }
+
+    /// Runs a command that may make its list: the project's own without a word, another one when `create` says so
+    /// or, if `willing`, after saying it.
+    pub(crate) fn execute_making_list(
+        &self,
+        command: Command,
+        key: Option<Key>,
+        making: Making,
+    ) -> Result<Answer, Failure> {
+        let list = self.chosen_list()?;
+        let request = self.request(Some(&list.name), command, key)?;
+        match self.engine.execute(&request) {
+            Err(Error::Refused(Refusal::NotFound(Missing::List { .. }))) if making.may_make(list) => {
+                if making.says_so(list) {
+                    say(&format!("making the list {}", list.name));
+                }
+                self.make_list(&list.name, making.rules)?;
+                Ok(self.engine.execute(&request)?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// Somebody else may have made it in between, with rules of theirs: good enough.
+    fn make_list(&self, name: &ListName, rules: ListRules) -> Result<(), Failure> {
+        match self.engine.create_list(self.caller()?, name, rules) {
+            Ok(_) | Err(Error::Refused(Refusal::Conflict(Conflict::ListExists { .. }))) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Under what conditions a command makes its list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Making {
+    /// `--create` was given.
+    pub(crate) create: bool,
+    /// It makes any list, after saying so.
+    pub(crate) willing: bool,
+    /// The settings of the new list.
+    pub(crate) rules: ListRules,
+}
+
+impl Making {
+    fn may_make(self, list: &ChosenList) -> bool {
+        self.create || self.willing || list.source != Source::Named
+    }
+
+    fn says_so(self, list: &ChosenList) -> bool {
+        !self.create && list.source == Source::Named
+    }
+}
