@@ -1,0 +1,13 @@
+//! The engine's promises, each written once and held by every store (reference M; spec/tasks.md 2 to 7).
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod atomic;
+mod claims;
+mod graph;
+mod reads;
+mod receipts;
+mod reclaim;
+mod sessions;
+mod support;
+mod waiting;

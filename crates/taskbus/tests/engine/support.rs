@@ -1,0 +1,312 @@
+//! What the engine's tests share: a fresh store with a clock that the test moves, and people who act on it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+
+use taskbus::answer::{Answer, Got, ListPage, Taken, TaskView, Written};
+use taskbus::core::command::{Command, Draft, LeaseAsk, Next, Patch};
+use taskbus::core::id::TaskId;
+use taskbus::core::name::{Identity, Key, ListName};
+use taskbus::core::neighbourhood::ListRules;
+use taskbus::core::refusal::{Conflict, Refusal};
+use taskbus::core::text::Subject;
+use taskbus::core::time::Timestamp;
+use taskbus::engine::{Engine, Error, Limits, ListAsk, Registration, Request, Seams, Span};
+use taskbus::store::memory::MemoryStore;
+use taskbus::store::{
+    Abilities, Abort, Clock, ManualClock, ReadBody, RevisionRow, Store, StoreError, WriteBody, read_with,
+};
+
+/// Writes each test once and runs it on every store.
+macro_rules! on_every_store {
+    ($(fn $name:ident($place:ident) $body:block)*) => {
+        $(fn $name($place: $crate::support::Place) $body)*
+
+        mod memory {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::support::memory());
+            })*
+        }
+    };
+}
+pub(crate) use on_every_store;
+
+/// A store to test on.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+/// 2026-11-30, in Unix ms.
+const START_MS: i64 = 1_796_000_000_000;
+
+pub(crate) fn memory() -> Place {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(START_MS)));
+    Place { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock }
+}
+
+impl Place {
+    /// A process of its own on the store, which acts under this name on the list `tasks/work`.
+    pub(crate) fn person(&self, name: &str) -> Person {
+        self.person_with(name, Limits::default())
+    }
+
+    pub(crate) fn person_with(&self, name: &str, limits: Limits) -> Person {
+        let person = self.join(self.engine(limits), name, Span::Heartbeat);
+        person.engine.create_list(&person.name, &list(), ListRules::default()).unwrap();
+        person
+    }
+
+    /// A command of a person at a terminal: another process with the same name each time.
+    pub(crate) fn command(&self, name: &str) -> Person {
+        self.join(self.engine(Limits::default()), name, Span::Command)
+    }
+
+    pub(crate) fn engine(&self, limits: Limits) -> Arc<Engine> {
+        static TOKENS: AtomicU64 = AtomicU64::new(1);
+        let token = format!("process-{}", TOKENS.fetch_add(1, Ordering::Relaxed));
+        let clock = self.clock.clone();
+        let since = move || Duration::from_millis(u64::try_from(clock.now().as_millis() - START_MS).unwrap_or(0));
+        Arc::new(Engine::with_seams(self.store.clone(), limits, Seams { token, uptime: Box::new(since) }))
+    }
+
+    pub(crate) fn join(&self, engine: Arc<Engine>, name: &str, span: Span) -> Person {
+        let name = engine.register(&wish(name, span)).unwrap().name;
+        Person { engine, name }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The revisions of a task, oldest first.
+    pub(crate) fn revisions(&self, id: &TaskId) -> Vec<RevisionRow> {
+        let mut rows = read_with(&*self.store, Some(&list()), |snapshot| snapshot.history(id, None, 1000)).unwrap();
+        rows.reverse();
+        rows
+    }
+
+    /// The kinds of a task's revisions as words, oldest first.
+    pub(crate) fn kinds(&self, id: &TaskId) -> Vec<&'static str> {
+        self.revisions(id).iter().map(|row| row.kind.as_str()).collect()
+    }
+
+    /// The newest seq of the list.
+    pub(crate) fn latest_seq(&self) -> u64 {
+        read_with(&*self.store, None, |snapshot| snapshot.list(&list())).unwrap().unwrap().latest_seq
+    }
+
+    /// Lets every heartbeat lapse, then keeps these alive again.
+    pub(crate) fn silence_all_but(&self, alive: &[&Person]) {
+        self.clock.advance(30_001);
+        for person in alive {
+            person.engine.heartbeat().unwrap();
+        }
+    }
+}
+
+/// Somebody who acts: an engine and a name registered with it.
+#[derive(Clone)]
+pub(crate) struct Person {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) name: Identity,
+}
+
+impl Person {
+    pub(crate) fn send(&self, command: Command, key: Option<&str>) -> Result<Answer, Error> {
+        self.engine.execute(&self.request(command, key))
+    }
+
+    pub(crate) fn request(&self, command: Command, key: Option<&str>) -> Request {
+        let list = (!matches!(command, Command::Update(..) | Command::Restore(_))).then(list);
+        Request { caller: self.name.clone(), list, command, key: key.map(|key| Key::new(key).unwrap()) }
+    }
+
+    pub(crate) fn draft(&self, draft: Draft) -> TaskId {
+        match self.send(Command::Create(Box::new(draft)), None).unwrap() {
+            Answer::Created(task) => task.id,
+            other => panic!("not created: {other:?}"),
+        }
+    }
+
+    pub(crate) fn create(&self, subject: &str) -> TaskId {
+        self.draft(Draft::new(Subject::new(subject).unwrap()))
+    }
+
+    pub(crate) fn update(&self, id: &TaskId, patch: Patch) -> Result<Written, Error> {
+        self.update_keyed(id, patch, None)
+    }
+
+    pub(crate) fn update_keyed(&self, id: &TaskId, patch: Patch, key: Option<&str>) -> Result<Written, Error> {
+        match self.send(Command::Update(id.clone(), Box::new(patch)), key)? {
+            Answer::Written(written) => Ok(*written),
+            other => panic!("not written: {other:?}"),
+        }
+    }
+
+    pub(crate) fn claim(&self, id: &TaskId) -> Result<Written, Error> {
+        self.update(id, Patch::claim(self.name.clone(), None))
+    }
+
+    pub(crate) fn claim_for(&self, id: &TaskId, seconds: u64) -> Result<Written, Error> {
+        self.update(id, Patch::claim(self.name.clone(), Some(LeaseAsk::Seconds(seconds))))
+    }
+
+    pub(crate) fn complete(&self, id: &TaskId) -> Result<Written, Error> {
+        self.update(id, Patch::complete(None))
+    }
+
+    pub(crate) fn next(&self, next: Next) -> Taken {
+        taken(self.send(Command::Next(Box::new(next)), None).unwrap())
+    }
+
+    pub(crate) fn get(&self, id: &TaskId) -> Got {
+        self.engine.get(Some(&self.name), id, true).unwrap()
+    }
+
+    pub(crate) fn page(&self, ask: &ListAsk) -> ListPage {
+        self.engine.list(Some(&self.name), &list(), ask).unwrap()
+    }
+}
+
+pub(crate) fn taken(answer: Answer) -> Taken {
+    match answer {
+        Answer::Next(taken) => *taken,
+        other => panic!("not taken: {other:?}"),
+    }
+}
+
+pub(crate) fn wish(name: &str, span: Span) -> Registration {
+    Registration { name: name.to_owned(), context: format!("{name}'s work"), span, ..Registration::default() }
+}
+
+pub(crate) fn list() -> ListName {
+    ListName::new("tasks/work").unwrap()
+}
+
+/// The refusal in a result.
+#[track_caller]
+pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> Refusal {
+    match result {
+        Err(Error::Refused(refusal)) => refusal,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+/// Runs both at the same moment.
+pub(crate) fn race<T: Send>(a: impl FnOnce() -> T + Send, b: impl FnOnce() -> T + Send) -> (T, T) {
+    let start = Barrier::new(2);
+    let started = |f: Box<dyn FnOnce() -> T + Send + '_>| {
+        start.wait();
+        f()
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| started(Box::new(a)));
+        let second = started(Box::new(b));
+        (first.join().unwrap(), second)
+    })
+}
+
+/// Who holds a task, from the conflict in a result.
+#[track_caller]
+pub(crate) fn holder<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+    match refusal(result) {
+        Refusal::Conflict(Conflict::Held { owner, .. }) => owner.to_string(),
+        other => panic!("not held: {other:?}"),
+    }
+}
+
+/// A store that counts its write transactions and can be made to fail them.
+pub(crate) struct Watched {
+    inner: Arc<dyn Store>,
+    pub(crate) writes: AtomicUsize,
+    fault: Mutex<Fault>,
+}
+
+/// How a write fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Not at all.
+    None,
+    /// It never begins.
+    Busy,
+    /// Its body does everything, and then it is rolled back.
+    Late,
+    /// Its body does everything and panics.
+    Panic,
+}
+
+impl Watched {
+    pub(crate) fn over(place: &mut Place) -> Arc<Watched> {
+        let inner = place.store.clone();
+        let watched = Arc::new(Watched { inner, writes: AtomicUsize::new(0), fault: Mutex::new(Fault::None) });
+        place.store = watched.clone();
+        watched
+    }
+
+    /// Makes every write fail this way while `f` runs.
+    pub(crate) fn failing<T>(&self, fault: Fault, f: impl FnOnce() -> T) -> T {
+        *self.fault.lock().unwrap() = fault;
+        let result = f();
+        *self.fault.lock().unwrap() = Fault::None;
+        result
+    }
+
+    pub(crate) fn writes_during(&self, f: impl FnOnce()) -> usize {
+        let before = self.writes.load(Ordering::SeqCst);
+        f();
+        self.writes.load(Ordering::SeqCst) - before
+    }
+}
+
+impl Store for Watched {
+    fn abilities(&self) -> Abilities {
+        self.inner.abilities()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        self.inner.now()
+    }
+
+    fn locate(&self, id: &TaskId) -> Result<Option<ListName>, StoreError> {
+        self.inner.locate(id)
+    }
+
+    fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError> {
+        self.inner.read(list, f)
+    }
+
+    fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        let fault = *self.fault.lock().unwrap();
+        let busy = || Err(StoreError::Busy { store: self.describe(), waited_ms: 0 }.into());
+        match fault {
+            Fault::None => self.inner.write(list, f),
+            Fault::Busy => busy(),
+            Fault::Late => self.inner.write(list, &mut |tx| f(tx).and_then(|()| busy())),
+            Fault::Panic => self.inner.write(list, &mut |tx| {
+                f(tx)?;
+                panic!("as the test wants")
+            }),
+        }
+    }
+
+    fn version(&self) -> Result<u64, StoreError> {
+        self.inner.version()
+    }
+
+    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
+        self.inner.wait(seen, timeout)
+    }
+}
+
+/// The status and the owner of a task.
+pub(crate) fn held_by(task: &TaskView) -> (&str, Option<&str>) {
+    (task.status.as_str(), task.owner.as_ref().map(Identity::as_str))
+}

@@ -1,0 +1,111 @@
+//! Waiting for work: woken by others, by time, or not at all, and never by writing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use taskbus::answer::Taken;
+use taskbus::core::command::{Command, Finish, LeaseAsk, Next};
+
+use crate::support::{Person, Watched, on_every_store, taken};
+
+const LONG: Duration = Duration::from_secs(40);
+const SHORT: Duration = Duration::from_millis(30);
+
+fn wait(person: &Person, next: Next, key: Option<&str>, wait: Duration) -> Taken {
+    let request = person.request(Command::Next(Box::new(next)), key);
+    taken(person.engine.next_waiting(&request, wait, &|| false).unwrap())
+}
+
+/// Waits in another thread, runs `f` when it does, and gives what came of it.
+fn while_waiting(person: &Person, next: Next, f: impl FnOnce()) -> Taken {
+    let waiting = AtomicBool::new(false);
+    let request = person.request(Command::Next(Box::new(next)), None);
+    let seen = || {
+        waiting.store(true, Ordering::SeqCst);
+        false
+    };
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| person.engine.next_waiting(&request, LONG, &seen));
+        let deadline = Instant::now() + LONG;
+        while !waiting.load(Ordering::SeqCst) {
+            assert!(Instant::now() < deadline, "it never waited");
+            std::thread::yield_now();
+        }
+        f();
+        taken(waiter.join().unwrap().unwrap())
+    })
+}
+
+on_every_store! {
+    fn a_waiter_gets_what_another_creates(place) {
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let start = Instant::now();
+        let taken = while_waiting(&kim, Next::default(), || drop(sam.create("at last")));
+        assert_eq!(taken.tasks[0].subject.as_str(), "at last");
+        assert!(start.elapsed() < LONG / 2);
+    }
+
+    fn a_waiter_gets_what_another_lets_lapse(place) {
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let id = sam.create("lapsing");
+        sam.claim_for(&id, 20).unwrap();
+        let taken = while_waiting(&kim, Next::default(), || place.clock.advance(20_000));
+        assert_eq!(taken.tasks[0].id, id);
+    }
+
+    fn a_wait_that_finds_nothing_says_why_and_writes_nothing(place) {
+        let mut place = place;
+        let watched = Watched::over(&mut place);
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let id = sam.create("taken");
+        sam.claim(&id).unwrap();
+        let seq = place.latest_seq();
+        let writes = watched.writes_during(|| {
+            let idle = wait(&kim, Next::default(), None, SHORT).idle.unwrap();
+            assert_eq!((idle.in_progress, idle.holders.len()), (1, 1));
+        });
+        assert_eq!((writes, place.latest_seq()), (2, seq), "the first try and the last");
+    }
+
+    fn a_cancelled_wait_takes_nothing(place) {
+        let sam = place.person("Sam");
+        let request = sam.request(Command::Next(Box::default()), None);
+        let asked = AtomicBool::new(false);
+        let cancelled = || {
+            if !asked.swap(true, Ordering::SeqCst) {
+                sam.create("too late");
+            }
+            true
+        };
+        let taken = taken(sam.engine.next_waiting(&request, LONG, &cancelled).unwrap());
+        assert!(taken.tasks.is_empty() && taken.idle.is_some());
+        assert_eq!(sam.engine.tally(&crate::support::list()).unwrap().ready, 1);
+    }
+
+    fn what_was_completed_before_waiting_is_told_with_what_is_taken_after(place) {
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let id = kim.create("first");
+        kim.claim(&id).unwrap();
+        let finish = Finish { id: id.clone(), result: None, fence: None };
+        let next = Next { complete: Some(finish), lease: Some(LeaseAsk::Seconds(60)), ..Next::default() };
+        let taken = while_waiting(&kim, next, || drop(sam.create("second")));
+        assert_eq!(taken.tasks[0].subject.as_str(), "second");
+        assert_eq!(taken.completed.unwrap().task.id, id);
+        assert_eq!(place.kinds(&id).len(), 3);
+    }
+
+    fn a_key_keeps_only_the_last_answer_of_a_wait(place) {
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let request = kim.request(Command::Next(Box::default()), Some("k"));
+        let cancelled = kim.engine.next_waiting(&request, LONG, &|| true).unwrap();
+        assert!(taken(cancelled).idle.is_some());
+        let id = sam.create("found by the repeated call");
+        let found = wait(&kim, Next::default(), Some("k"), SHORT);
+        assert_eq!(found.tasks[0].id, id);
+        assert_eq!(wait(&kim, Next::default(), Some("k"), SHORT), found);
+        let nothing = wait(&kim, Next::default(), Some("l"), SHORT);
+        assert!(nothing.idle.is_some());
+        sam.create("later");
+        assert_eq!(wait(&kim, Next::default(), Some("l"), SHORT), nothing);
+    }
+}
