@@ -5,6 +5,8 @@
 //! [`Store`](store::Store). Everything here is synchronous.
 
 pub mod answer;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod engine;
 pub mod store;
 

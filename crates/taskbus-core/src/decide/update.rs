@@ -29,6 +29,7 @@ pub(super) fn update(id: &TaskId, patch: &Patch, world: &mut dyn World, facts: &
     if before == after && patch.note.is_none() {
         return Ok(Effect { warnings: vec![NO_CHANGE.to_owned()], ..Effect::of(before, false) });
     }
+    unpark(&mut after);
     raise_fence(&mut after, &before, forced);
     check_size(&after)?;
     let kind = if forced { Kind::Forced } else { Kind::Changed };
@@ -113,9 +114,7 @@ fn set_state(
     let starts = was != Status::InProgress && matches!(state, State::InProgress { .. });
     let warning = if starts { status::check_start(task, rules.policy, list, facts)? } else { None };
     task.state = status::with_lease(state, status::lease_end(patch.lease, facts)?);
-    let completes = was != Status::Completed && task.status() == Status::Completed;
-    if completes || task.parked {
-        task.parked = false;
+    if was != Status::Completed && task.status() == Status::Completed {
         task.reclaims = 0;
     }
     Ok(warning)
@@ -139,6 +138,14 @@ fn set_links(task: &mut Task, before: &Task, patch: &Patch, world: &mut dyn Worl
     let place = Sibling { rank: task.rank.clone(), id: task.id.clone() };
     task.rank = place::rank_at(Some(&place), patch.place.as_ref(), parent.as_ref(), world, facts)?;
     Ok(())
+}
+
+/// Somebody has looked at it: it may be handed out again.
+fn unpark(task: &mut Task) {
+    if task.parked {
+        task.parked = false;
+        task.reclaims = 0;
+    }
 }
 
 /// The fence rises when the task gets a holder, changes hands, or the guard was bypassed.
