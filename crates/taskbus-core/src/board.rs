@@ -29,6 +29,8 @@ pub struct Board {
     named_blocker: BTreeMap<TaskId, BTreeSet<TaskId>>,
     in_progress: BTreeSet<TaskId>,
     people: BTreeMap<Identity, Timestamp>,
+    /// Tasks that are there but cannot be read.
+    unreadable: BTreeSet<TaskId>,
     minted: u64,
 }
 
@@ -42,6 +44,12 @@ impl Board {
     /// Says until when an identity has a live session; also makes it known.
     pub fn set_alive(&mut self, who: Identity, until: Timestamp) {
         self.people.insert(who, until);
+    }
+
+    /// Says that a task is there but cannot be read: no task of the board, yet it counts as live where others name
+    /// it, and as open.
+    pub fn set_unreadable(&mut self, id: TaskId) {
+        self.unreadable.insert(id);
     }
 
     /// Every live task with its depth, in depth-first order.
@@ -177,7 +185,7 @@ impl Board {
     }
 
     fn is_open(&self, id: &TaskId) -> bool {
-        self.live.get(id).is_some_and(Task::is_open)
+        self.live.get(id).map_or_else(|| self.unreadable.contains(id), Task::is_open)
     }
 
     fn is_ready(&self, task: &Task, now: Timestamp) -> bool {
@@ -228,7 +236,8 @@ impl Neighbourhood for Board {
     }
 
     fn live_of(&self, ids: &[TaskId]) -> Look<Vec<TaskId>> {
-        Ok(ids.iter().filter(|id| self.live.contains_key(id)).cloned().collect())
+        let is_there = |id: &&TaskId| self.live.contains_key(id) || self.unreadable.contains(id);
+        Ok(ids.iter().filter(is_there).cloned().collect())
     }
 
     fn open_of(&self, ids: &[TaskId]) -> Look<Vec<TaskId>> {

@@ -71,6 +71,25 @@ impl Rank {
         if rank.0.len() > limits::RANK_BYTES_MAX { Err(NoRoom) } else { Ok(rank) }
     }
 
+    /// The key that the `n`-th of siblings gets when each is appended in turn, from 1.
+    #[must_use]
+    pub fn nth(n: u64) -> Self {
+        let base = ALPHABET.len() as u64;
+        let (mut rest, mut count, mut length) = (n.saturating_sub(1), base, 1);
+        while rest >= count {
+            rest -= count;
+            count = count.saturating_mul(base);
+            length += 1;
+        }
+        let mut component = vec![ALPHABET[0]; length + 1];
+        component[0] = ALPHABET[MIDDLE + length - 1];
+        for digit in component[1..].iter_mut().rev() {
+            *digit = ALPHABET[(rest % base) as usize];
+            rest /= base;
+        }
+        Self::from_components(&[component])
+    }
+
     /// `count` fresh keys in ascending order, for a sibling group that is ranked anew.
     #[must_use]
     pub fn evenly(count: usize) -> Vec<Rank> {
@@ -221,6 +240,14 @@ mod tests {
         assert_eq!(Rank::between(None, Some(&Rank::from_stored(""))), Err(NoRoom));
         let (a, b) = (Rank::first(), Rank::between(Some(&Rank::first()), None).unwrap());
         assert_eq!(Rank::between(Some(&b), Some(&a)), Err(NoRoom), "out of order");
+    }
+
+    #[test]
+    fn the_nth_key_is_what_appending_comes_to() {
+        let keys = Rank::evenly(300_000);
+        assert!(keys.iter().zip(1..).all(|(key, n)| *key == Rank::nth(n)));
+        let large = Rank::nth(u64::MAX);
+        assert!(Rank::nth(i64::MAX as u64) < large && Rank::between(Some(&large), None).is_ok());
     }
 
     #[test]

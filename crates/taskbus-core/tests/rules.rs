@@ -504,3 +504,16 @@ fn labels_and_paths_decide_who_gets_what() {
     let Outcome::Taken { tasks, .. } = decide::run(&next, &mut world, &facts(0)).unwrap() else { panic!() };
     assert_eq!(tasks.iter().map(|task| task.id.clone()).collect::<Vec<_>>(), [first, free]);
 }
+
+#[test]
+fn a_blocker_that_cannot_be_read_blocks_and_stays_named() {
+    let mut world = Logged { board: Board::new(ListRules::default()), log: Vec::new() };
+    world.board.set_unreadable(TaskId::Number(40));
+    let (other, hidden) = (create(&mut world, draft()), TaskId::Number(40));
+    let id = create(&mut world, Draft { blocked_by: vec![hidden.clone(), other], ..draft() });
+    let claim = Command::Update(id.clone(), Box::new(Patch::claim(person(0), None)));
+    assert_eq!(refused(&world, &claim).0, "conflict");
+    let touch = Patch { remove_blocked_by: vec![TaskId::Number(1)], ..Patch::default() };
+    decide::run(&Command::Update(id.clone(), Box::new(touch)), &mut world, &facts(0)).unwrap();
+    assert_eq!(world.task(&id).unwrap().unwrap().blocked_by, [hidden]);
+}

@@ -90,6 +90,8 @@ impl Engine {
     }
 
     fn inside(&self, tx: &mut dyn Tx, call: &Call<'_>, list: &ListName, charged: &Cell<Cost>) -> Result<Answer, Abort> {
+        // A store may run this again: what an earlier run charged was for nothing.
+        self.rate.refund(&call.request.caller, charged.take());
         let now = self.store.now()?;
         let session = self.enter(tx, &call.request.caller, now)?;
         if let Some(answer) = replayed(tx, call, now)?? {

@@ -71,7 +71,8 @@ pub trait Store: Send + Sync {
     /// What `f` returned, or [`StoreError`] when no snapshot could be had.
     fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError>;
 
-    /// Runs `f` in a write transaction and commits when it returns `Ok`.
+    /// Runs `f` in a write transaction and commits when it returns `Ok`. May run it again from its start when a
+    /// writer that knows no transactions came between; only the last run counts.
     ///
     /// # Errors
     /// What `f` returned (then nothing was written), or [`Abort::Failed`] when the transaction could not begin

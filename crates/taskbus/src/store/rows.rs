@@ -5,7 +5,8 @@
 //!
 //! # Contract
 //! - [`RowStore::transact`] is exclusive, across processes too if the store is shared: what one body reads and then
-//!   writes, no other body interleaves. When the body returns an error or panics, nothing of it is kept.
+//!   writes, no other body interleaves. When the body returns an error or panics, nothing of it is kept. A body may
+//!   be run again from its start when a writer that knows no transactions came between: only its last run counts.
 //! - When `transact` has returned `Ok`, what it wrote is on disk, if the store is durable.
 //! - [`Rows::allocate`] never gives an id twice: not after a crash, a delete, a reopen, nor to two callers at once.
 //! - Values are detached both ways: a task that was handed out does not change, one that was taken is copied.
@@ -112,4 +113,7 @@ pub struct RowSet {
     pub live: Vec<Task>,
     /// Deleted ones that the store still shows, in the same order.
     pub deleted: Vec<Task>,
+    /// Ids whose rows are there but cannot be read: taken for good, neither live nor deleted, and still blocking
+    /// whatever names them as a blocker. Reading or writing one of them is [`StoreError::Damaged`].
+    pub unreadable: Vec<TaskId>,
 }
