@@ -248,9 +248,9 @@ impl Args {
         self.take(name, |arg| if let Arg::Items(items) = arg { Some(items) } else { None }).unwrap_or_default()
     }
 
-    /// Whether everything was taken: what is left was read for nothing.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// What nobody took: a field of the table that its tool does not know.
+    pub(super) fn left(&self) -> Vec<&'static str> {
+        self.0.keys().copied().collect()
     }
 }
 

@@ -1,6 +1,13 @@
 //! What a tool and its fields are. The [table](super::table) is written in these types; the published schema, the
 //! decoder and the documentation are read from it, so that a field is described once.
 
+use super::args::Args;
+use super::desk::{Asked, Desk, Reply};
+use crate::wire::error::Failure;
+
+/// What a call of a tool does.
+pub(super) type Run = fn(&Desk, &mut Args, &Asked<'_>) -> Result<Reply, Failure>;
+
 /// A tool as its table entry says.
 #[derive(Debug)]
 pub(super) struct Tool {
@@ -16,6 +23,8 @@ pub(super) struct Tool {
     pub(super) always_load: bool,
     /// What it takes.
     pub(super) fields: &'static [Field],
+    /// What a call does.
+    pub(super) run: Run,
 }
 
 /// What a call does to the store, for the annotations that clients decide by.

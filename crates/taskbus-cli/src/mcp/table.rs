@@ -3,6 +3,7 @@
 
 use taskbus_core::limits;
 
+use super::calls::{next, people, plan, read, write};
 use super::field::{Effect, Field, Kind, Tool};
 
 /// The tools of the set `core`, in the order in which they are published.
@@ -58,6 +59,7 @@ const REGISTER: Tool = Tool {
         Field::new("parent", Kind::Text, "name of the agent you work for"),
         Field::new("context", Kind::Text, "what you work on"),
     ],
+    run: people::register,
 };
 
 const CREATE_CHANNEL: Tool = Tool {
@@ -76,6 +78,7 @@ const CREATE_CHANNEL: Tool = Tool {
         ),
         AS,
     ],
+    run: people::create_channel,
 };
 
 const TASK_CREATE: Tool = Tool {
@@ -101,6 +104,7 @@ const TASK_CREATE: Tool = Tool {
         KEY,
         AS,
     ],
+    run: write::create,
 };
 
 const TASK_PLAN: Tool = Tool {
@@ -111,6 +115,7 @@ const TASK_PLAN: Tool = Tool {
     effect: Effect::Write,
     always_load: false,
     fields: &[CHANNEL, Field::new("tasks", Kind::Items(PLANNED), "").required(), KEY, AS],
+    run: plan::plan,
 };
 
 const PLANNED: &[Field] = &[
@@ -147,6 +152,7 @@ const TASK_NEXT: Tool = Tool {
         KEY,
         AS,
     ],
+    run: next::next,
 };
 
 const TASK_CLAIM: Tool = Tool {
@@ -165,6 +171,7 @@ const TASK_CLAIM: Tool = Tool {
         KEY,
         AS,
     ],
+    run: write::claim,
 };
 
 const TASK_RELEASE: Tool = Tool {
@@ -174,6 +181,7 @@ const TASK_RELEASE: Tool = Tool {
     effect: Effect::WriteOnce,
     always_load: false,
     fields: &[TASK_ID, NOTE, FENCE, KEY, AS],
+    run: write::release,
 };
 
 const TASK_UPDATE: Tool = Tool {
@@ -211,6 +219,7 @@ const TASK_UPDATE: Tool = Tool {
         KEY,
         AS,
     ],
+    run: write::update,
 };
 
 const TASK_GET: Tool = Tool {
@@ -220,6 +229,7 @@ const TASK_GET: Tool = Tool {
     effect: Effect::Read,
     always_load: false,
     fields: &[TASK_ID, Field::new("history", Kind::Flag, ""), AS],
+    run: read::get,
 };
 
 const TASK_LIST: Tool = Tool {
@@ -240,6 +250,7 @@ const TASK_LIST: Tool = Tool {
         Field::new("limit", Kind::Integer { min: 1, max: ROWS_MAX }, ""),
         AS,
     ],
+    run: read::list,
 };
 
 /// What a session is told once. At most 2 KiB.

@@ -1,0 +1,112 @@
+//! What a call needs: the engine, opened when the first call comes, who is known, and the list that is meant when
+//! none is named. Everything here may block, so it runs where blocking is allowed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+use taskbus::engine::{Engine, Limits};
+use taskbus::store::Store;
+use taskbus_core::limits;
+use taskbus_core::name::ListName;
+
+use super::args::{self, Args};
+use super::field::Tool;
+use super::people::People;
+use super::typed;
+use crate::wire::error::Failure;
+
+/// Opens the store. Called again when it failed before.
+pub(super) type Opener = Box<dyn Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync>;
+
+/// Who asks, as far as the connection says.
+pub(super) struct Asked<'a> {
+    /// The session or thread that the client names beside the arguments.
+    pub(super) thread: Option<&'a str>,
+    /// The client program.
+    pub(super) client: &'a str,
+    /// Its version.
+    pub(super) version: &'a str,
+    /// Whether nobody waits for the answer any more.
+    pub(super) cancelled: &'a dyn Fn() -> bool,
+    /// Whether a call should not wait any longer: as above, or because the process is about to end.
+    pub(super) hurry: &'a dyn Fn() -> bool,
+}
+
+/// Runs a tool.
+pub(super) fn call(
+    desk: &Desk,
+    tool: &Tool,
+    arguments: Map<String, Value>,
+    asked: &Asked<'_>,
+) -> Result<Reply, Failure> {
+    let mut args = args::read(tool.fields, arguments)?;
+    let reply = (tool.run)(desk, &mut args, asked)?;
+    debug_assert!(args.left().is_empty(), "BUG: {} takes no {:?}", tool.name, args.left());
+    Ok(reply)
+}
+
+/// What a call answers.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// The facts.
+    pub(super) facts: Map<String, Value>,
+    /// The same facts in another shape, for clients that show the text; none: the same shape.
+    pub(super) text: Option<Value>,
+}
+
+impl From<Map<String, Value>> for Reply {
+    fn from(facts: Map<String, Value>) -> Self {
+        Self { facts, text: None }
+    }
+}
+
+/// The budget of an answer, in bytes. The text and the structured form each keep it.
+pub(super) const BUDGET: usize = limits::RESULT_BYTES_DEFAULT;
+
+/// The state of the server.
+pub(super) struct Desk {
+    open: Opener,
+    engine: Mutex<Option<Arc<Engine>>>,
+    /// The list that is meant when none is named.
+    list: Option<ListName>,
+    /// Who is known.
+    pub(super) people: People,
+}
+
+impl Desk {
+    /// A desk that has not opened anything yet.
+    pub(super) fn new(open: Opener, list: Option<ListName>, people: People) -> Self {
+        Self { open, engine: Mutex::new(None), list, people }
+    }
+
+    /// The engine; opens the store if that was not done.
+    pub(super) fn engine(&self) -> Result<Arc<Engine>, Failure> {
+        let mut slot = self.lock();
+        if let Some(engine) = &*slot {
+            return Ok(Arc::clone(engine));
+        }
+        let engine = Arc::new(Engine::new((self.open)()?, Limits::default()));
+        *slot = Some(Arc::clone(&engine));
+        Ok(engine)
+    }
+
+    /// The engine, if a call has opened it.
+    pub(super) fn opened(&self) -> Option<Arc<Engine>> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Engine>>> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The list that a call names, or the one of this process.
+    pub(super) fn list(&self, args: &mut Args) -> Result<ListName, Failure> {
+        match args.text("channel") {
+            Some(given) => typed("channel", given, ListName::new),
+            None => self.list.clone().ok_or_else(|| Failure::shape("channel", NO_LIST)),
+        }
+    }
+}
+
+const NO_LIST: &str = "channel is required, because this server was started outside a project and without --list; name \
+    a list, tasks/NAME";

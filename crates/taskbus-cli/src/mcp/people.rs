@@ -1,0 +1,239 @@
+//! Under which name a call acts. An agent that registered passes its name in `as`; one that never did still works,
+//! under a name made from what is known of it: the thread that its client names, the environment, or the client
+//! program and this process. A name never comes from text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use taskbus::engine::{Engine, Registration, Span};
+use taskbus_core::name::Identity;
+
+use super::desk::Asked;
+use super::typed;
+use crate::wire::error::Failure;
+
+/// Threads that are remembered; beyond that all are forgotten, and named again as they come.
+const THREADS_MAX: usize = 1024;
+/// The part of a session's or thread's id that goes into a name.
+const TAIL_CHARS: usize = 8;
+/// The part of a client's name that does.
+const CLIENT_CHARS: usize = 40;
+
+/// Who is known to this process.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    /// What `--as`, `TASKBUS_AS` and the client's environment say.
+    hints: Hints,
+    known: Mutex<Known>,
+}
+
+/// What is known of the agent before it says anything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hints {
+    /// The name to act under: `--as` or `TASKBUS_AS`.
+    pub(super) name: Option<String>,
+    /// The id of the client's session: `CLAUDE_CODE_SESSION_ID`.
+    pub(super) session: Option<String>,
+    /// What the agents work on, unless they say otherwise: the name of the directory.
+    pub(super) context: String,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Names that agents asked for.
+    registered: BTreeSet<Identity>,
+    /// The name of each thread.
+    threads: BTreeMap<String, Identity>,
+    /// The name of calls that come without a thread and without `as`.
+    own: Option<Identity>,
+    /// Names that were made here; answers say them.
+    made: BTreeSet<Identity>,
+}
+
+/// A name to act under.
+#[derive(Clone, Debug)]
+pub(super) struct Acting {
+    /// The name.
+    pub(super) name: Identity,
+    /// Whether the caller may not know it yet.
+    pub(super) is_news: bool,
+}
+
+impl People {
+    /// Nobody yet.
+    pub(super) fn new(hints: Hints) -> Self {
+        Self { hints, known: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What an agent works on when it does not say.
+    pub(super) fn context(&self) -> String {
+        self.hints.context.clone()
+    }
+
+    /// Remembers a name that an agent asked for.
+    pub(super) fn remember(&self, name: &Identity, asked: &Asked<'_>) {
+        let mut known = self.lock();
+        known.registered.insert(name.clone());
+        if let Some(thread) = asked.thread {
+            known.bind(thread, name);
+        }
+    }
+
+    /// The name to act under; takes one if there is none yet.
+    pub(super) fn acting(&self, given: Option<String>, asked: &Asked<'_>, engine: &Engine) -> Result<Acting, Failure> {
+        if let Some(given) = given {
+            return Ok(Acting { name: typed("as", given, Identity::new)?, is_news: false });
+        }
+        let mut known = self.lock();
+        let name = match known.of(asked.thread) {
+            Some(name) => name,
+            None => self.make(&mut known, asked, engine)?,
+        };
+        Ok(Acting { is_news: known.made.contains(&name), name })
+    }
+
+    /// The name to read under, if there is one; reading needs none.
+    pub(super) fn reading(&self, given: Option<String>, asked: &Asked<'_>) -> Result<Option<Identity>, Failure> {
+        match given {
+            Some(given) => typed("as", given, Identity::new).map(Some),
+            None => Ok(self.lock().of(asked.thread)),
+        }
+    }
+
+    fn make(&self, known: &mut Known, asked: &Asked<'_>, engine: &Engine) -> Result<Identity, Failure> {
+        let wish = Registration {
+            name: self.wish(asked),
+            parent: None,
+            context: self.context(),
+            client: client_line(asked),
+            span: Span::Heartbeat,
+        };
+        let name = engine.register(&wish)?.name;
+        known.made.insert(name.clone());
+        match asked.thread {
+            Some(thread) => known.bind(thread, &name),
+            None => known.own = Some(name.clone()),
+        }
+        Ok(name)
+    }
+
+    fn wish(&self, asked: &Asked<'_>) -> String {
+        let named = self.hints.name.as_ref().filter(|_| asked.thread.is_none());
+        if let Some(name) = named {
+            return name.clone();
+        }
+        let client = plain(asked.client, CLIENT_CHARS);
+        let client = if client.is_empty() { "agent" } else { client.as_str() };
+        match asked.thread.or(self.hints.session.as_deref()).map(tail).filter(|tail| !tail.is_empty()) {
+            Some(tail) => format!("{client}-{tail}"),
+            None => format!("{client}-{}", std::process::id()),
+        }
+    }
+}
+
+impl Known {
+    fn bind(&mut self, thread: &str, name: &Identity) {
+        if self.threads.len() >= THREADS_MAX {
+            self.threads.clear();
+        }
+        self.threads.insert(thread.to_owned(), name.clone());
+    }
+
+    /// The thread's own name; without a thread the only one that was asked for, or the one made before.
+    fn of(&self, thread: Option<&str>) -> Option<Identity> {
+        if let Some(thread) = thread {
+            return self.threads.get(thread).cloned();
+        }
+        match self.registered.iter().collect::<Vec<_>>().as_slice() {
+            [only] => Some((*only).clone()),
+            _ => self.own.clone(),
+        }
+    }
+}
+
+/// The client and its version, for people.
+pub(super) fn client_line(asked: &Asked<'_>) -> String {
+    format!("{} {}", asked.client, asked.version).trim().to_owned()
+}
+
+/// The end of an id: the beginning of some kinds of id is a time, and the same for many.
+fn tail(id: &str) -> String {
+    let plain = plain(id, id.len());
+    plain[plain.len().saturating_sub(TAIL_CHARS)..].to_owned()
+}
+
+/// Only letters, digits and `-`, which stand in every name.
+fn plain(text: &str, chars_max: usize) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let text: String = text.chars().map(kept).take(chars_max).collect();
+    text.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::trial::{Client, desk};
+
+    #[track_caller]
+    fn acting(people: &People, engine: &Engine, client: &Client, given: Option<&str>) -> (String, bool) {
+        client.ask(|asked| {
+            let acting = people.acting(given.map(str::to_owned), asked, engine).unwrap();
+            (acting.name.to_string(), acting.is_news)
+        })
+    }
+
+    fn people(name: Option<&str>, session: Option<&str>) -> People {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        People::new(Hints { name: text(name), session: text(session), context: "x".to_owned() })
+    }
+
+    #[test]
+    fn the_order_is_argument_thread_environment_client() {
+        let engine = desk().engine().unwrap();
+        let client = Client::named("Claude Code");
+        let thread = Client { thread: Some("019ac-0000-77aa88bb"), ..client };
+        let everything = people(Some("Rob"), Some("0a1b2c3d-9999"));
+        assert_eq!(acting(&everything, &engine, &thread, Some("Kim")), ("Kim".to_owned(), false));
+        assert_eq!(acting(&everything, &engine, &thread, None), ("claude-code-77aa88bb".to_owned(), true));
+        assert_eq!(acting(&everything, &engine, &client, None), ("Rob".to_owned(), true));
+        let session = people(None, Some("0a1b2c3d-9999"));
+        assert_eq!(acting(&session, &engine, &client, None), ("claude-code-c3d-9999".to_owned(), true));
+        let bare = people(None, None);
+        assert_eq!(acting(&bare, &engine, &Client::named("\u{1b}/"), None).0, format!("agent-{}", std::process::id()));
+    }
+
+    #[test]
+    fn the_only_registered_name_is_meant() {
+        let engine = desk().engine().unwrap();
+        let (people, client) = (people(None, None), Client::named("c"));
+        client.ask(|asked| people.remember(&Identity::new("Sam").unwrap(), asked));
+        assert_eq!(acting(&people, &engine, &client, None), ("Sam".to_owned(), false));
+        client.ask(|asked| people.remember(&Identity::new("Kim").unwrap(), asked));
+        assert_eq!(acting(&people, &engine, &client, None), (format!("c-{}", std::process::id()), true));
+    }
+
+    #[test]
+    fn threads_keep_their_names_apart() {
+        let engine = desk().engine().unwrap();
+        let people = people(Some("Rob"), None);
+        let [a, b] = ["thread-a", "thread-b"].map(|thread| Client { thread: Some(thread), ..Client::named("codex") });
+        a.ask(|asked| people.remember(&Identity::new("Sam").unwrap(), asked));
+        assert_eq!(acting(&people, &engine, &a, None), ("Sam".to_owned(), false));
+        assert_eq!(acting(&people, &engine, &b, None), ("codex-thread-b".to_owned(), true));
+        assert_eq!(acting(&people, &engine, &b, None), ("codex-thread-b".to_owned(), true));
+    }
+
+    #[test]
+    fn reading_takes_no_name() {
+        let people = people(Some("Rob"), None);
+        Client::named("c").ask(|asked| {
+            assert_eq!(people.reading(None, asked).unwrap(), None);
+            assert_eq!(people.reading(Some("Kim".to_owned()), asked).unwrap().unwrap().as_str(), "Kim");
+            assert!(people.reading(Some("a\nb".to_owned()), asked).is_err());
+        });
+    }
+}
