@@ -45,6 +45,17 @@ impl EngineDriver {
         }
     }
 
+    /// Ends every session and goes on with this store, as after a restart of everything.
+    ///
+    /// # Panics
+    /// When a session cannot be ended.
+    pub fn restart(&mut self, store: Arc<dyn Store>) {
+        for engine in std::mem::take(&mut self.people).into_values() {
+            engine.close().expect("a session ends");
+        }
+        self.store = store;
+    }
+
     fn engine(&mut self, actor: &str) -> Result<&Engine, Error> {
         if !self.people.contains_key(actor) {
             let engine = Engine::new(Arc::clone(&self.store), Limits::default());

@@ -3,6 +3,7 @@
 //! A third party that builds a store runs the same scripts on it. Behind the feature `conformance`.
 
 pub mod engine_driver;
+pub mod lockstep;
 pub mod scenario;
 mod script;
 
