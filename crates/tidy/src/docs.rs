@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::repo::{File, files, no_complaints, root, rust_below, text};
-use crate::source::{only_tests, words};
+use crate::source::{is_tests, only_tests, words};
 
 const GLOSSARY: &str = "docs/glossary.md";
 const RECORDS: &str = "docs/adr/";
@@ -97,7 +97,6 @@ fn unmapped(map: &str, folders: &BTreeSet<String>) -> Vec<String> {
 
 /// Everything that only tests see.
 fn all_tests() -> String {
-    let is_tests = |path: &str| path.contains("/tests/") || path.ends_with("tests.rs");
     let text = |file: File| if is_tests(&file.path) { file.text } else { only_tests(&file.text).to_owned() };
     let ours = rust_below(&["crates/"]).into_iter().filter(|file| !file.path.starts_with("crates/tidy/"));
     ours.map(text).collect()

@@ -32,6 +32,12 @@ pub(crate) fn only_tests(text: &str) -> &str {
     &text[without_tests(text).len()..]
 }
 
+/// Whether a file holds tests and nothing that ships: integration tests, the tests of a long file, and the suite that
+/// other crates run on their stores.
+pub(crate) fn is_tests(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("tests.rs") || path.contains("/conformance/")
+}
+
 /// The line of a byte position, from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
