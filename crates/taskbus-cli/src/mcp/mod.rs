@@ -1,20 +1,89 @@
-//! The MCP server over standard input and output.
+//! The MCP server over standard input and output: the tools of the [`table`], for clients of both eras of the
+//! protocol. A line goes this way:
+//!
+//! ```text
+//! stdio ── gate ── sdk ── desk: args by the table ── calls: command ── engine
+//!                   │                                                     │
+//! stdio ◂──────── result ◂───────────────── wire form ◂──────────── answer
+//! ```
+//!
+//! Nothing is decided here. The store is opened by the first call, so the handshake never waits for it.
+
 mod args;
 mod calls;
 mod desk;
+mod docs;
 mod field;
+mod flight;
 mod gate;
+mod life;
+mod log;
 mod near;
 mod people;
 mod schema;
+mod sdk;
+mod stdio;
 mod table;
 #[cfg(test)]
 mod trial;
 
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use taskbus::store::Store;
+use taskbus_core::name::ListName;
 use taskbus_core::refusal::{Invalid, Refusal};
 use taskbus_core::text::TextError;
 
+use self::desk::Desk;
+use self::people::{Hints, People};
 use crate::wire::error::Failure;
+
+/// How to serve.
+pub(crate) struct ServeOptions {
+    /// Opens the store, on the first call and after a failure; what it says becomes the answer to the call.
+    pub(crate) open: Box<dyn Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync>,
+    /// The list that is meant when a call names none.
+    pub(crate) list: Option<ListName>,
+    /// The name to act under when an agent took none: `--as` or `TASKBUS_AS`.
+    pub(crate) name: Option<String>,
+}
+
+/// Threads beside those of the calls: heartbeat, tick, the end, and standard input and output when they are no
+/// pipes.
+const OTHER_THREADS: usize = 6;
+
+/// Serves standard input and output until the client is gone.
+pub(crate) fn serve(options: ServeOptions) -> ExitCode {
+    log::start();
+    let desk = Desk::new(options.open, options.list, People::new(hints(options.name)));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(sdk::CALLS_MAX + OTHER_THREADS)
+        .build();
+    match runtime {
+        Ok(runtime) => {
+            runtime.block_on(life::run(Arc::new(desk)));
+            // A read of a terminal cannot be given up, and need not be waited for.
+            runtime.shutdown_background();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("taskbus: the machine gives no timers and no input: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn hints(name: Option<String>) -> Hints {
+    let directory = std::env::current_dir().ok();
+    let context = directory.as_deref().and_then(std::path::Path::file_name);
+    Hints {
+        name: name.filter(|name| !name.trim().is_empty()),
+        session: std::env::var("CLAUDE_CODE_SESSION_ID").ok().filter(|id| !id.trim().is_empty()),
+        context: context.map_or_else(|| ".".to_owned(), |name| name.to_string_lossy().into_owned()),
+    }
+}
 
 /// A text as what it must be, or the refusal that names the field.
 fn typed<T>(field: &'static str, text: String, new: impl FnOnce(String) -> Result<T, TextError>) -> Result<T, Failure> {

@@ -28,6 +28,8 @@ pub(super) enum Verdict {
         id: Value,
         /// All of it.
         message: Value,
+        /// The length of its line.
+        bytes: usize,
     },
     /// A message for the SDK that wants no answer.
     Notification(Value),
@@ -92,7 +94,7 @@ fn judge_text(text: &[u8]) -> Option<Verdict> {
         return None;
     }
     match json::read(text, limits::REQUEST_DEPTH_MAX) {
-        Ok(Read { value: Value::Object(message), fault }) => judge_message(message, fault),
+        Ok(Read { value: Value::Object(message), fault }) => judge_message(message, fault, text.len()),
         Ok(Read { value: Value::Array(_), .. }) => Some(invalid(None, "batches are not read; send one message a line")),
         Ok(_) => Some(invalid(None, "a message is a JSON object")),
         Err(error) => {
@@ -106,7 +108,7 @@ fn invalid(id: Option<&Value>, message: &str) -> Verdict {
     Verdict::Answer(protocol_error(id, INVALID_REQUEST, message))
 }
 
-fn judge_message(message: Map<String, Value>, fault: Option<Fault>) -> Option<Verdict> {
+fn judge_message(message: Map<String, Value>, fault: Option<Fault>, bytes: usize) -> Option<Verdict> {
     let id = match message.get("id") {
         None => None,
         Some(id) if is_id(id) => Some(id.clone()),
@@ -118,7 +120,10 @@ fn judge_message(message: Map<String, Value>, fault: Option<Fault>) -> Option<Ve
         return Some(invalid(id.as_ref(), "method must be a text"));
     };
     match id {
-        Some(id) => Some(judge_request(id, &method, message, fault)),
+        Some(id) => Some(match settle(&id, &method, message, fault) {
+            Ok(message) => Verdict::Request { id, message, bytes },
+            Err(answer) => answer,
+        }),
         None if fault.is_some() => None,
         None => Some(notification(message)),
     }
@@ -142,31 +147,32 @@ fn notification(mut message: Map<String, Value>) -> Verdict {
     Verdict::Notification(Value::Object(message))
 }
 
-fn judge_request(id: Value, method: &str, mut message: Map<String, Value>, fault: Option<Fault>) -> Verdict {
+/// The request as the SDK reads it well, or the answer that says why not.
+fn settle(id: &Value, method: &str, mut message: Map<String, Value>, fault: Option<Fault>) -> Result<Value, Verdict> {
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid(Some(&id), "jsonrpc must be \"2.0\"");
+        return Err(invalid(Some(id), "jsonrpc must be \"2.0\""));
     }
     if !METHODS.contains(&method) {
         let message = format!("there is no method {:?}", crate::wire::error::cut(method, 64));
-        return Verdict::Answer(protocol_error(Some(&id), METHOD_NOT_FOUND, &message));
+        return Err(Verdict::Answer(protocol_error(Some(id), METHOD_NOT_FOUND, &message)));
     }
     let version = protocol_version(&message);
     if let Some(fault) = fault {
-        return faulty(&id, method, version.as_deref(), &fault);
+        return Err(faulty(id, method, version.as_deref(), &fault));
     }
     let params = message.entry("params").or_insert(Value::Null);
     if params.is_null() {
         *params = json!({});
     }
     let Value::Object(params) = params else {
-        return Verdict::Answer(protocol_error(Some(&id), INVALID_PARAMS, "params must be an object"));
+        return Err(Verdict::Answer(protocol_error(Some(id), INVALID_PARAMS, "params must be an object")));
     };
     if method == "tools/call"
         && let Err(failure) = settle_arguments(params)
     {
-        return Verdict::Answer(answer_to_call(&id, version.as_deref(), &failure));
+        return Err(Verdict::Answer(answer_to_call(id, version.as_deref(), &failure)));
     }
-    Verdict::Request { id, message: Value::Object(message) }
+    Ok(Value::Object(message))
 }
 
 fn faulty(id: &Value, method: &str, version: Option<&str>, fault: &Fault) -> Verdict {

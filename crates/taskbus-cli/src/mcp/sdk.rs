@@ -1,0 +1,261 @@
+//! The one file that names the SDK. It speaks both eras of the protocol for us: the handshake (2025-11-25 and before)
+//! and requests that carry everything (2026-07-28). We give it messages that passed the gate, and tools from the
+//! table; it gives us calls.
+//!
+//! The SDK's own handshake is left out ([`serve_directly_with_ct`]): it ends the connection over any message that it
+//! does not expect before `initialize`, and nothing here depends on the order.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams, InitializeResult, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, SubscriptionFilter,
+};
+use rmcp::service::{RequestContext, RunningService, RxJsonRpcMessage, SubscriptionContext, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::{self, Asked, Desk, Reply};
+use super::field::Tool;
+use super::flight::Flight;
+use super::life::blocking;
+use super::near::nearest;
+use super::schema::definition;
+use super::stdio::{Closed, Incoming, Outgoing};
+use super::table::{CORE, INSTRUCTIONS};
+use crate::wire::error::Failure;
+
+/// Calls that run at the same time; more wait their turn.
+pub(super) const CALLS_MAX: usize = 32;
+/// Of those, calls that wait for a task; more do not wait, so that there is always room for the others.
+const WAITS_MAX: usize = 24;
+/// Messages between the gate and the SDK.
+const MESSAGES_WAITING: usize = 16;
+
+/// Standard input and output: the pipes that clients give us are driven without threads.
+pub(super) fn pipes() -> (impl AsyncRead + Unpin + Send + 'static, impl AsyncWrite + Unpin + Send + 'static) {
+    rmcp::transport::stdio_pipes()
+}
+
+/// Serves the desk until `ending`; ends it when the input does.
+pub(super) fn serve(
+    desk: Arc<Desk>,
+    reader: impl AsyncRead + Unpin + Send + 'static,
+    outgoing: Outgoing,
+    ending: &CancellationToken,
+) -> RunningService<RoleServer, Server> {
+    let (messages, received) = mpsc::channel(MESSAGES_WAITING);
+    let flight = Arc::new(Flight::default());
+    let incoming = Incoming { parse, messages, outgoing: outgoing.clone(), flight: Arc::clone(&flight) };
+    tokio::spawn(incoming.read(reader, ending.clone()));
+    let line = Line { received, outgoing: Some(outgoing), flight };
+    let server = Server::new(desk, ending.clone());
+    rmcp::service::serve_directly_with_ct(server, line, None, CancellationToken::new())
+}
+
+fn parse(message: Value) -> Result<ClientJsonRpcMessage, Value> {
+    let id = message.get("id").cloned();
+    serde_json::from_value(message).map_err(|error| {
+        let message = format!("the message cannot be read: {error}");
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": ErrorCode::INVALID_REQUEST.0, "message": message}})
+    })
+}
+
+/// The connection as the SDK wants it.
+struct Line {
+    received: mpsc::Receiver<ClientJsonRpcMessage>,
+    outgoing: Option<Outgoing>,
+    flight: Arc<Flight>,
+}
+
+impl Transport<RoleServer> for Line {
+    type Error = Closed;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+        let (outgoing, flight) = (self.outgoing.clone(), Arc::clone(&self.flight));
+        async move {
+            let sent = outgoing.ok_or(Closed)?.send(&message).await;
+            if let Some(id) = answered(&message) {
+                flight.done(&id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.received.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Closed> {
+        self.outgoing = None;
+        Ok(())
+    }
+}
+
+/// The request that a message answers.
+fn answered(message: &ServerJsonRpcMessage) -> Option<Value> {
+    let id = match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
+    };
+    id.map(|id| json!(id))
+}
+
+/// The server as the SDK sees it.
+pub(super) struct Server {
+    desk: Arc<Desk>,
+    config: ServerConfig,
+    tools: Vec<rmcp::model::Tool>,
+    calls: Semaphore,
+    waits: Semaphore,
+    ending: CancellationToken,
+}
+
+impl Server {
+    fn new(desk: Arc<Desk>, ending: CancellationToken) -> Self {
+        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("taskbus", env!("CARGO_PKG_VERSION")).with_title("taskbus"))
+            .with_instructions(INSTRUCTIONS);
+        let tools = CORE.iter().map(|tool| published(tool)).collect();
+        Self { desk, config, tools, calls: Semaphore::new(CALLS_MAX), waits: Semaphore::new(WAITS_MAX), ending }
+    }
+
+    async fn run(&self, tool: &'static Tool, arguments: Map<String, Value>, from: From) -> Result<Reply, Failure> {
+        let _running = self.calls.acquire().await;
+        let waits = arguments.get("wait_seconds").is_some_and(|seconds| !seconds.is_null());
+        let _waiting = if waits { self.waits.try_acquire().ok() } else { None };
+        let impatient = waits && _waiting.is_none();
+        let (desk, ending) = (Arc::clone(&self.desk), self.ending.clone());
+        blocking(move || {
+            let cancelled = || from.cancelled.is_cancelled();
+            let hurry = || impatient || ending.is_cancelled() || from.cancelled.is_cancelled();
+            let asked = from.asked(&cancelled, &hurry);
+            desk::call(&desk, tool, arguments, &asked)
+        })
+        .await?
+    }
+}
+
+/// A definition from the table in the SDK's type; both have the same JSON.
+fn published(tool: &Tool) -> rmcp::model::Tool {
+    serde_json::from_value(definition(tool)).expect("BUG: a definition is a tool")
+}
+
+/// Who calls, as far as the connection says.
+struct From {
+    thread: Option<String>,
+    client: String,
+    version: String,
+    cancelled: CancellationToken,
+}
+
+impl From {
+    fn new(context: &RequestContext<RoleServer>) -> Self {
+        let client = context.client_info();
+        let text = |name: &str| context.meta.get(name).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            // Codex names the thread, and the session that began it.
+            thread: text("threadId").or_else(|| text("sessionId")).filter(|thread| !thread.trim().is_empty()),
+            client: client.as_ref().map_or_else(String::new, |client| client.name.clone()),
+            version: client.map_or_else(String::new, |client| client.version),
+            cancelled: context.ct.clone(),
+        }
+    }
+
+    fn asked<'a>(&'a self, cancelled: &'a dyn Fn() -> bool, hurry: &'a dyn Fn() -> bool) -> Asked<'a> {
+        Asked { thread: self.thread.as_deref(), client: &self.client, version: &self.version, cancelled, hurry }
+    }
+}
+
+fn result(outcome: Result<Reply, Failure>) -> CallToolResult {
+    let (text, facts, is_error) = match outcome {
+        Ok(Reply { facts, text }) => (text, Value::Object(facts), false),
+        Err(failure) => (None, Value::Object(failure.to_object()), true),
+    };
+    let content = vec![ContentBlock::text(text.as_ref().unwrap_or(&facts).to_string())];
+    let mut result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = Some(facts);
+    result
+}
+
+fn unknown_tool(name: &str) -> ErrorData {
+    let names = || CORE.iter().map(|tool| tool.name);
+    let hint = match nearest(name, names()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    let shown = crate::wire::error::cut(name, 64);
+    ErrorData::invalid_params(format!("unknown tool {shown:?}; {hint}"), None)
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        self.config.clone()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let answer = self.negotiate_initialize(&request)?;
+        // What was agreed on counts from here on, not what was asked for.
+        let mut peer = request;
+        peer.protocol_version = answer.protocol_version.clone();
+        context.peer.set_peer_info(peer);
+        Ok(answer)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = CORE.into_iter().find(|tool| tool.name == request.name) else {
+            return Err(unknown_tool(&request.name));
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        Ok(result(self.run(tool, arguments, From::new(&context)).await).into())
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // Nothing of ours changes while we run. A client that listens all the same is not sent away, because some
+        // take a refusal for a broken server.
+        Some(SubscriptionFilter::new())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.ending.cancelled() => {}
+        }
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // The gate lets only known methods through: one that the SDK does not recognise has parameters of another
+        // shape than the protocol says.
+        Err(ErrorData::invalid_params(format!("the params of {} cannot be read", request.method), None))
+    }
+}
