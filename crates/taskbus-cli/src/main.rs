@@ -4,9 +4,11 @@
 mod cli;
 mod mcp;
 mod project;
+mod start;
 mod store;
 mod wire;
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    if args.first().is_some_and(|first| first == "mcp") { start::mcp(args) } else { cli::main() }
 }

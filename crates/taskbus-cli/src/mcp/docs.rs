@@ -54,13 +54,34 @@ fn effect(tool: &Tool) -> &'static str {
 
 fn row(text: &mut String, of: &str, field: &Field) -> std::fmt::Result {
     let required = if field.required { ", required" } else { "" };
-    writeln!(text, "| `{of}{}` | {}{required} | {} |", field.name, field.kind.words(), field.doc)?;
+    writeln!(text, "| `{of}{}` | {}{required} | {} |", field.name, words(field.kind), field.doc)?;
     match field.kind {
         Kind::Items(fields) => {
             let of = format!("{}[].", field.name);
             fields.iter().try_for_each(|field| row(text, &of, field))
         }
         _ => Ok(()),
+    }
+}
+
+/// The kind in words.
+fn words(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "text".to_owned(),
+        Kind::Clearable => "text, `\"\"` clears".to_owned(),
+        Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
+        Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
+        Kind::Id => "task id".to_owned(),
+        Kind::IdOrNone => "task id, `0` for none".to_owned(),
+        Kind::Millis | Kind::Date => "time: Unix ms or RFC 3339, `0` clears".to_owned(),
+        Kind::Ids => "list of task ids".to_owned(),
+        Kind::Words | Kind::Texts => "list of texts".to_owned(),
+        Kind::Reference => "key of the plan, or task id".to_owned(),
+        Kind::References => "list of keys of the plan, or task ids".to_owned(),
+        Kind::Metadata => "object with text values".to_owned(),
+        Kind::Items(_) => "list of objects".to_owned(),
     }
 }
 

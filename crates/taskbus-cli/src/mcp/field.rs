@@ -113,26 +113,3 @@ pub(super) enum Kind {
     /// Objects with these fields.
     Items(&'static [Field]),
 }
-
-impl Kind {
-    /// The kind in words, for the documentation.
-    pub(super) fn words(self) -> String {
-        match self {
-            Kind::Text => "text".to_owned(),
-            Kind::Clearable => "text, `\"\"` clears".to_owned(),
-            Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
-            Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
-            Kind::Id => "task id".to_owned(),
-            Kind::IdOrNone => "task id, `0` for none".to_owned(),
-            Kind::Millis | Kind::Date => "time: Unix ms or RFC 3339, `0` clears".to_owned(),
-            Kind::Ids => "list of task ids".to_owned(),
-            Kind::Words | Kind::Texts => "list of texts".to_owned(),
-            Kind::Reference => "key of the plan, or task id".to_owned(),
-            Kind::References => "list of keys of the plan, or task ids".to_owned(),
-            Kind::Metadata => "object with text values".to_owned(),
-            Kind::Items(_) => "list of objects".to_owned(),
-        }
-    }
-}

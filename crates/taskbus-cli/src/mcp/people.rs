@@ -105,13 +105,9 @@ impl People {
     }
 
     fn make(&self, known: &mut Known, asked: &Asked<'_>, engine: &Engine) -> Result<Identity, Failure> {
-        let wish = Registration {
-            name: self.wish(asked),
-            parent: None,
-            context: self.context(),
-            client: client_line(asked),
-            span: Span::Heartbeat,
-        };
+        let (name, parent) = self.wish(asked);
+        let wish =
+            Registration { name, parent, context: self.context(), client: client_line(asked), span: Span::Heartbeat };
         let name = engine.register(&wish)?.name;
         known.made.insert(name.clone());
         match asked.thread {
@@ -121,17 +117,22 @@ impl People {
         Ok(name)
     }
 
-    fn wish(&self, asked: &Asked<'_>) -> String {
+    /// The name to ask for, and whose child it is.
+    fn wish(&self, asked: &Asked<'_>) -> (String, Option<String>) {
         let named = self.hints.name.as_ref().filter(|_| asked.thread.is_none());
         if let Some(name) = named {
-            return name.clone();
+            return match name.rsplit_once('/') {
+                Some((parent, name)) => (name.to_owned(), Some(parent.to_owned())),
+                None => (name.clone(), None),
+            };
         }
         let client = plain(asked.client, CLIENT_CHARS);
         let client = if client.is_empty() { "agent" } else { client.as_str() };
-        match asked.thread.or(self.hints.session.as_deref()).map(tail).filter(|tail| !tail.is_empty()) {
+        let name = match asked.thread.or(self.hints.session.as_deref()).map(tail).filter(|tail| !tail.is_empty()) {
             Some(tail) => format!("{client}-{tail}"),
             None => format!("{client}-{}", std::process::id()),
-        }
+        };
+        (name, None)
     }
 }
 
@@ -202,6 +203,8 @@ mod tests {
         assert_eq!(acting(&everything, &engine, &client, None), ("Rob".to_owned(), true));
         let session = people(None, Some("0a1b2c3d-9999"));
         assert_eq!(acting(&session, &engine, &client, None), ("claude-code-c3d-9999".to_owned(), true));
+        let child = people(Some("Sam/impl"), None);
+        assert_eq!(acting(&child, &engine, &client, None), ("Sam/impl".to_owned(), true));
         let bare = people(None, None);
         assert_eq!(acting(&bare, &engine, &Client::named("\u{1b}/"), None).0, format!("agent-{}", std::process::id()));
     }

@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{self, Asked, Desk, Reply};
-use super::field::Tool;
+use super::field::{Effect, Tool};
 use super::flight::Flight;
 use super::life::blocking;
 use super::near::nearest;
@@ -115,6 +115,7 @@ pub(super) struct Server {
     desk: Arc<Desk>,
     config: ServerConfig,
     tools: Vec<rmcp::model::Tool>,
+    turn: Semaphore,
     calls: Semaphore,
     waits: Semaphore,
     ending: CancellationToken,
@@ -126,22 +127,29 @@ impl Server {
             .with_server_info(Implementation::new("taskbus", env!("CARGO_PKG_VERSION")).with_title("taskbus"))
             .with_instructions(INSTRUCTIONS);
         let tools = CORE.iter().map(|tool| published(tool)).collect();
-        Self { desk, config, tools, calls: Semaphore::new(CALLS_MAX), waits: Semaphore::new(WAITS_MAX), ending }
+        let [turn, calls, waits] = [1, CALLS_MAX, WAITS_MAX].map(Semaphore::new);
+        Self { desk, config, tools, turn, calls, waits, ending }
     }
 
+    /// Calls begin in the order in which they came, each after the writes before it have ended: an agent that makes
+    /// several at once finds its tasks in the order in which it named them. Only writes keep the turn.
     async fn run(&self, tool: &'static Tool, arguments: Map<String, Value>, from: From) -> Result<Reply, Failure> {
-        let _running = self.calls.acquire().await;
+        let turn = self.turn.acquire().await;
+        let running = self.calls.acquire().await;
         let waits = arguments.get("wait_seconds").is_some_and(|seconds| !seconds.is_null());
-        let _waiting = if waits { self.waits.try_acquire().ok() } else { None };
-        let impatient = waits && _waiting.is_none();
+        let waiting = if waits { self.waits.try_acquire().ok() } else { None };
+        let impatient = waits && waiting.is_none();
+        let turn = turn.ok().filter(|_| !waits && tool.effect != Effect::Read);
         let (desk, ending) = (Arc::clone(&self.desk), self.ending.clone());
-        blocking(move || {
+        let outcome = blocking(move || {
             let cancelled = || from.cancelled.is_cancelled();
             let hurry = || impatient || ending.is_cancelled() || from.cancelled.is_cancelled();
             let asked = from.asked(&cancelled, &hurry);
             desk::call(&desk, tool, arguments, &asked)
         })
-        .await?
+        .await;
+        drop((turn, running, waiting));
+        outcome?
     }
 }
 

@@ -59,7 +59,7 @@ impl Mender<'_> {
     fn escape(&mut self) {
         match unit(self.rest) {
             Some(0xD800..=0xDBFF) if matches!(self.rest.get(6..).and_then(unit), Some(0xDC00..=0xDFFF)) => {
-                self.copy(12)
+                self.copy(12);
             }
             Some(0xD800..=0xDFFF) => self.replace(6, "\u{fffd}", Fault::BrokenText),
             Some(_) => self.copy(6),

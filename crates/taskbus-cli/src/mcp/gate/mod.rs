@@ -122,7 +122,7 @@ fn judge_message(message: Map<String, Value>, fault: Option<Fault>, bytes: usize
     match id {
         Some(id) => Some(match settle(&id, &method, message, fault) {
             Ok(message) => Verdict::Request { id, message, bytes },
-            Err(answer) => answer,
+            Err(answer) => Verdict::Answer(answer),
         }),
         None if fault.is_some() => None,
         None => Some(notification(message)),
@@ -148,13 +148,13 @@ fn notification(mut message: Map<String, Value>) -> Verdict {
 }
 
 /// The request as the SDK reads it well, or the answer that says why not.
-fn settle(id: &Value, method: &str, mut message: Map<String, Value>, fault: Option<Fault>) -> Result<Value, Verdict> {
+fn settle(id: &Value, method: &str, mut message: Map<String, Value>, fault: Option<Fault>) -> Result<Value, Value> {
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(invalid(Some(id), "jsonrpc must be \"2.0\""));
+        return Err(protocol_error(Some(id), INVALID_REQUEST, "jsonrpc must be \"2.0\""));
     }
     if !METHODS.contains(&method) {
         let message = format!("there is no method {:?}", crate::wire::error::cut(method, 64));
-        return Err(Verdict::Answer(protocol_error(Some(id), METHOD_NOT_FOUND, &message)));
+        return Err(protocol_error(Some(id), METHOD_NOT_FOUND, &message));
     }
     let version = protocol_version(&message);
     if let Some(fault) = fault {
@@ -165,24 +165,24 @@ fn settle(id: &Value, method: &str, mut message: Map<String, Value>, fault: Opti
         *params = json!({});
     }
     let Value::Object(params) = params else {
-        return Err(Verdict::Answer(protocol_error(Some(id), INVALID_PARAMS, "params must be an object")));
+        return Err(protocol_error(Some(id), INVALID_PARAMS, "params must be an object"));
     };
     if method == "tools/call"
         && let Err(failure) = settle_arguments(params)
     {
-        return Err(Verdict::Answer(answer_to_call(id, version.as_deref(), &failure)));
+        return Err(answer_to_call(id, version.as_deref(), &failure));
     }
     Ok(Value::Object(message))
 }
 
-fn faulty(id: &Value, method: &str, version: Option<&str>, fault: &Fault) -> Verdict {
+fn faulty(id: &Value, method: &str, version: Option<&str>, fault: &Fault) -> Value {
     if matches!(fault, Fault::Twice { outermost: true, .. }) {
-        return invalid(None, &fault.to_string());
+        return protocol_error(None, INVALID_REQUEST, &fault.to_string());
     }
     if method == "tools/call" {
-        return Verdict::Answer(answer_to_call(id, version, &Failure::shape("arguments", fault.to_string())));
+        return answer_to_call(id, version, &Failure::shape("arguments", fault.to_string()));
     }
-    invalid(Some(id), &fault.to_string())
+    protocol_error(Some(id), INVALID_REQUEST, &fault.to_string())
 }
 
 /// The revision of the protocol that a message speaks, if it says so.
