@@ -28,6 +28,7 @@ use taskbus_core::tree::TreePath;
 mod clock;
 pub mod memory;
 pub mod rows;
+pub mod small;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

@@ -11,6 +11,8 @@
 //! - [`Rows::allocate`] never gives an id twice: not after a crash, a delete, a reopen, nor to two callers at once.
 //! - Values are detached both ways: a task that was handed out does not change, one that was taken is copied.
 //! - [`Rows::list`] is ordered: numbers ascending, then text; the same on every call.
+//! - What a store does not keep of a task it leaves empty when it reads it back: `revision` and `fence` are 0 then,
+//!   and whoever holds the list in memory counts on from what it knew.
 //! - A row that lacks its dependency lists is read as one with none; a row that cannot be read is reported, kept,
 //!   and never taken for an absent one.
 //! - Nothing that was not written by this contract is deleted or rewritten.
@@ -87,11 +89,20 @@ pub trait Rows {
     /// [`StoreError`].
     fn set(&mut self, task: &Task) -> Result<(), StoreError>;
 
-    /// Removes a row for good, or keeps it as a tombstone where the store shows those; says whether it existed.
+    /// Removes a live row for good, or keeps it as a tombstone where the store shows those; says whether it existed.
     ///
     /// # Errors
     /// [`StoreError`].
     fn delete(&mut self, id: &TaskId) -> Result<bool, StoreError>;
+
+    /// Deletes a row; a store that shows tombstones keeps the task as given. Said again for a tombstone, it changes
+    /// that. The others need not write this.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn bury(&mut self, task: &Task) -> Result<bool, StoreError> {
+        self.delete(&task.id)
+    }
 
     /// Every row.
     ///

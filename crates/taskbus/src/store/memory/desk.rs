@@ -1,4 +1,6 @@
 //! The locked state of a memory store during one read or write: the answers to every question, and the undo log.
+//!
+//! A store of rows uses it too ([`super::super::small`]): then ids come from its rows, and nobody is ever dead.
 
 use std::sync::MutexGuard;
 
@@ -11,13 +13,21 @@ use taskbus_core::task::{Status, Task};
 use taskbus_core::time::Timestamp;
 
 use super::{List, State, page};
+use crate::store::rows::Rows;
 use crate::store::{ListRow, Page, PageQuery, ReceiptRow, RevisionRow, SessionRow, Snapshot, StoreError};
 
-/// A read or a write in progress. Dropped without [`Desk::commit`], it takes back what it did.
-pub(super) struct Desk<'a> {
+/// The state, and how to take back what was done to it. Dropped without [`Work::commit`], it does so.
+pub(in crate::store) struct Work<'a> {
     pub(super) state: MutexGuard<'a, State>,
-    pub(super) scope: Option<ListName>,
     pub(super) undo: Vec<Undo>,
+}
+
+/// A read or a write in progress.
+pub(in crate::store) struct Desk<'a, 'm> {
+    pub(in crate::store) work: Work<'a>,
+    pub(super) scope: Option<ListName>,
+    /// The rows underneath, which mint the ids; none for a memory store.
+    pub(super) rows: Option<&'m mut dyn Rows>,
 }
 
 /// How to take one step back.
@@ -41,25 +51,31 @@ pub(super) enum Was {
     Deleted(Box<Task>),
 }
 
-impl<'a> Desk<'a> {
-    pub(super) fn new(state: MutexGuard<'a, State>, scope: Option<&ListName>) -> Self {
-        Self { state, scope: scope.cloned(), undo: Vec::new() }
-    }
-
-    /// Keeps what was done; says whether anything was.
-    pub(super) fn commit(mut self) -> bool {
+impl Work<'_> {
+    /// Keeps what was done so far; says whether anything was.
+    pub(in crate::store) fn commit(&mut self) -> bool {
         let changed = !self.undo.is_empty();
         self.undo.clear();
         self.state.version += u64::from(changed);
         changed
     }
+}
+
+impl<'a> Desk<'a, '_> {
+    pub(super) fn new(state: MutexGuard<'a, State>, scope: Option<&ListName>) -> Self {
+        Self { work: Work { state, undo: Vec::new() }, scope: scope.cloned(), rows: None }
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.work.state
+    }
 
     pub(super) fn scoped(&self) -> Result<&List, StoreError> {
-        self.scope.as_ref().and_then(|name| self.state.lists.get(name)).ok_or_else(out_of_scope)
+        self.scope.as_ref().and_then(|name| self.state().lists.get(name)).ok_or_else(out_of_scope)
     }
 }
 
-impl Drop for Desk<'_> {
+impl Drop for Work<'_> {
     fn drop(&mut self) {
         while let Some(step) = self.undo.pop() {
             self.state.step_back(step);
@@ -69,6 +85,15 @@ impl Drop for Desk<'_> {
 
 pub(super) fn out_of_scope() -> StoreError {
     StoreError::Failed { store: "memory".to_owned(), source: Box::new(OutOfScope) }
+}
+
+/// A list that a store of one list cannot make.
+pub(super) fn one_list_only(name: &ListName) -> StoreError {
+    StoreError::Unavailable {
+        store: "of one list".to_owned(),
+        reason: format!("it has no room for the list {name}"),
+        next: "use the list it has, or another store",
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +132,7 @@ impl State {
     }
 
     fn is_alive(&self, who: &Identity, now: Timestamp) -> bool {
-        self.sessions.get(who).is_some_and(|row| row.alive_until > now)
+        self.one_list || self.sessions.get(who).is_some_and(|row| row.alive_until > now)
     }
 }
 
@@ -120,20 +145,20 @@ macro_rules! ask_the_board {
     };
 }
 
-impl Neighbourhood for Desk<'_> {
+impl Neighbourhood for Desk<'_, '_> {
     fn is_known(&self, who: &Identity) -> Look<bool> {
-        Ok(self.state.known.contains(who))
+        Ok(self.state().one_list || self.state().known.contains(who))
     }
 
     fn is_alive(&self, who: &Identity, now: Timestamp) -> Look<bool> {
-        Ok(self.state.is_alive(who, now))
+        Ok(self.state().is_alive(who, now))
     }
 
     fn suspects(&self, now: Timestamp, limit: usize) -> Look<Vec<TaskId>> {
         let held = self.scoped()?.board.held(usize::MAX)?.into_iter();
         let suspects = held.filter(|task| {
             let ended = task.leased_until().is_some_and(|at| at <= now);
-            ended || task.owner().is_none_or(|owner| !self.state.is_alive(owner, now))
+            ended || task.owner().is_none_or(|owner| !self.state().is_alive(owner, now))
         });
         Ok(suspects.take(limit).map(|task| task.id).collect())
     }
@@ -160,13 +185,13 @@ impl Neighbourhood for Desk<'_> {
     }
 }
 
-impl Snapshot for Desk<'_> {
+impl Snapshot for Desk<'_, '_> {
     fn lists(&self) -> Result<Vec<ListRow>, StoreError> {
-        Ok(self.state.lists.iter().map(|(name, list)| list.row(name)).collect())
+        Ok(self.state().lists.iter().map(|(name, list)| list.row(name)).collect())
     }
 
     fn list(&self, name: &ListName) -> Result<Option<ListRow>, StoreError> {
-        Ok(self.state.lists.get(name).map(|list| list.row(name)))
+        Ok(self.state().lists.get(name).map(|list| list.row(name)))
     }
 
     fn seq(&self, id: &TaskId) -> Result<Option<u64>, StoreError> {
@@ -186,20 +211,20 @@ impl Snapshot for Desk<'_> {
     fn history(&self, id: &TaskId, before: Option<u64>, limit: usize) -> Result<Vec<RevisionRow>, StoreError> {
         let seqs = self.scoped()?.revisions.get(id).map_or(&[][..], Vec::as_slice);
         let older = seqs.iter().rev().filter(|seq| before.is_none_or(|before| **seq < before)).take(limit);
-        Ok(older.map(|seq| self.state.log[*seq as usize - 1].clone()).collect())
+        Ok(older.map(|seq| self.state().log[*seq as usize - 1].clone()).collect())
     }
 
     fn session(&self, name: &Identity) -> Result<Option<SessionRow>, StoreError> {
-        Ok(self.state.sessions.get(name).cloned())
+        Ok(self.state().sessions.get(name).cloned())
     }
 
     fn sessions(&self, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
-        Ok(self.state.sessions.values().filter(|row| row.alive_until > now).cloned().collect())
+        Ok(self.state().sessions.values().filter(|row| row.alive_until > now).cloned().collect())
     }
 
     fn held_by(&self, owner: &Identity) -> Result<Vec<(ListName, TaskId)>, StoreError> {
         let mut tasks = Vec::new();
-        for (name, list) in &self.state.lists {
+        for (name, list) in &self.state().lists {
             let own = list.board.tasks().filter(|task| task.owner() == Some(owner));
             let held = own.filter(|task| task.status() == Status::InProgress);
             tasks.extend(held.map(|task| (name.clone(), task.id.clone())));
@@ -208,11 +233,11 @@ impl Snapshot for Desk<'_> {
     }
 
     fn has_expired_receipts(&self, now: Timestamp) -> Result<bool, StoreError> {
-        Ok(self.state.receipts.values().any(|receipt| receipt.expires_at <= now))
+        Ok(self.state().receipts.values().any(|receipt| receipt.expires_at <= now))
     }
 
     fn receipt(&self, sender: &Identity, key: &Key, now: Timestamp) -> Result<Option<ReceiptRow>, StoreError> {
-        let receipt = self.state.receipts.get(&(sender.clone(), key.clone()));
+        let receipt = self.state().receipts.get(&(sender.clone(), key.clone()));
         Ok(receipt.filter(|receipt| receipt.expires_at > now).cloned())
     }
 }

@@ -18,7 +18,8 @@ use super::{
     Abilities, Abort, Clock, ReadBody, ReceiptRow, RevisionRow, SessionRow, Store, StoreError, SystemClock, WriteBody,
 };
 
-mod desk;
+pub(super) mod desk;
+mod mirror;
 mod page;
 mod tx;
 
@@ -39,6 +40,8 @@ struct State {
     known: BTreeSet<Identity>,
     receipts: BTreeMap<(Identity, Key), ReceiptRow>,
     version: u64,
+    /// Whether this is the state behind a store of rows: one list, and nobody is ever unknown or dead.
+    one_list: bool,
 }
 
 struct List {
@@ -49,6 +52,12 @@ struct List {
     /// The seqs of each task's revisions, oldest first.
     revisions: HashMap<TaskId, Vec<u64>>,
     latest_seq: u64,
+}
+
+impl List {
+    fn new(rules: ListRules, created_at: Timestamp) -> Self {
+        Self { rules, created_at, board: Board::new(rules), live: 0, revisions: HashMap::new(), latest_seq: 0 }
+    }
 }
 
 impl MemoryStore {
@@ -62,6 +71,20 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { state: Mutex::default(), bell: Condvar::new(), clock }
+    }
+
+    /// The state behind a store of rows: its one list is there from the start.
+    pub(super) fn for_rows(list: &ListName, rules: ListRules, created_at: Timestamp) -> Self {
+        let store = Self::new();
+        let mut state = store.lock();
+        state.one_list = true;
+        state.lists.insert(list.clone(), List::new(rules, created_at));
+        drop(state);
+        store
+    }
+
+    pub(super) fn desk(&self, scope: Option<&ListName>) -> Desk<'_, '_> {
+        Desk::new(self.lock(), scope)
     }
 
     /// A panic elsewhere leaves the state whole, because a dropped [`Desk`] undoes what it did.
@@ -94,13 +117,13 @@ impl Store for MemoryStore {
     }
 
     fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError> {
-        f(&Desk::new(self.lock(), list))
+        f(&self.desk(list))
     }
 
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
-        let mut desk = Desk::new(self.lock(), list);
+        let mut desk = self.desk(list);
         f(&mut desk)?;
-        if desk.commit() {
+        if desk.work.commit() {
             self.bell.notify_all();
         }
         Ok(())
