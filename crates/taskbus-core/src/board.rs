@@ -46,10 +46,16 @@ impl Board {
         self.people.insert(who, until);
     }
 
-    /// Says that a task is there but cannot be read: no task of the board, yet it counts as live where others name
-    /// it, and as open.
-    pub fn set_unreadable(&mut self, id: TaskId) {
-        self.unreadable.insert(id);
+    /// Says which tasks are there but cannot be read: no tasks of the board, yet each counts as live where others
+    /// name it, and as open.
+    pub fn set_unreadable(&mut self, ids: impl IntoIterator<Item = TaskId>) {
+        self.unreadable = ids.into_iter().collect();
+    }
+
+    /// Whether a task is there but cannot be read.
+    #[must_use]
+    pub fn is_unreadable(&self, id: &TaskId) -> bool {
+        self.unreadable.contains(id)
     }
 
     /// Every live task with its depth, in depth-first order.

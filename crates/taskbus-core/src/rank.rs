@@ -97,25 +97,6 @@ impl Rank {
         std::iter::successors(Some(Rank::first()), next).take(count).collect()
     }
 
-    /// The key at this place of a row that begins with [`Rank::first`] and was only appended to: what a store gives
-    /// to a foreign row that has no key of its own.
-    #[must_use]
-    pub fn nth(place: u64) -> Self {
-        let (base, mut rest) = (ALPHABET.len() as u64, place);
-        let (mut digits, mut room) = (1_usize, base);
-        while rest >= room {
-            rest -= room;
-            digits += 1;
-            room = room.saturating_mul(base);
-        }
-        let mut component = vec![ALPHABET[MIDDLE + digits - 1]; digits + 1];
-        for digit in component[1..].iter_mut().rev() {
-            *digit = ALPHABET[(rest % base) as usize];
-            rest /= base;
-        }
-        Self::from_components(&[component])
-    }
-
     fn from_components(chain: &[Vec<u8>]) -> Self {
         Self(String::from_utf8(chain.concat()).expect("BUG: rank characters are ASCII"))
     }
@@ -274,20 +255,6 @@ mod tests {
         let keys = Rank::evenly(5_000);
         assert_eq!(keys.len(), 5_000);
         assert!(keys.is_sorted_by(|a, b| a < b));
-    }
-
-    #[test]
-    fn the_nth_key_is_what_so_many_appends_lead_to() {
-        let mut last = None;
-        for place in 0..300_000 {
-            let next = Rank::between(last.as_ref(), None).unwrap();
-            assert_eq!(Rank::nth(place), next);
-            last = Some(next);
-        }
-        let far = [u64::from(u32::MAX), i64::MAX as u64 - 1, i64::MAX as u64, u64::MAX];
-        for (low, high) in far.windows(2).map(|pair| (Rank::nth(pair[0]), Rank::nth(pair[1]))) {
-            assert!(low < high && Rank::between(Some(&low), None).is_ok(), "{low} {high}");
-        }
     }
 
     proptest! {

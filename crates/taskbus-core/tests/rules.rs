@@ -508,7 +508,7 @@ fn labels_and_paths_decide_who_gets_what() {
 #[test]
 fn a_blocker_that_cannot_be_read_blocks_and_stays_named() {
     let mut world = Logged { board: Board::new(ListRules::default()), log: Vec::new() };
-    world.board.set_unreadable(TaskId::Number(40));
+    world.board.set_unreadable([TaskId::Number(40)]);
     let (other, hidden) = (create(&mut world, draft()), TaskId::Number(40));
     let id = create(&mut world, Draft { blocked_by: vec![hidden.clone(), other], ..draft() });
     let claim = Command::Update(id.clone(), Box::new(Patch::claim(person(0), None)));

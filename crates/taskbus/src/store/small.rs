@@ -16,7 +16,7 @@ use taskbus_core::task::Task;
 use taskbus_core::time::Timestamp;
 
 use super::memory::MemoryStore;
-use super::memory::desk::{Desk, Work};
+use super::memory::desk::{Desk, Work, unreadable};
 use super::rows::{RowSet, RowStore, Rows};
 use super::{Abilities, Abort, ReadBody, Store, StoreError, WriteBody};
 
@@ -121,7 +121,8 @@ impl<R: RowStore> Store for Small<R> {
     }
 
     fn locate(&self, id: &TaskId) -> Result<Option<ListName>, StoreError> {
-        Ok(self.fresh(None)?.home(id))
+        let desk = self.fresh(None)?;
+        if self.seen().rows.unreadable.contains(id) { Err(unreadable(id)) } else { Ok(desk.home(id)) }
     }
 
     fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError> {
@@ -168,6 +169,7 @@ impl Work<'_> {
             }
         }
         self.commit();
+        self.hide(list, &rows.unreadable);
         *seen = Seen { version: None, reads: seen.reads + 1, rows };
         Ok(())
     }
@@ -220,10 +222,11 @@ fn changed<'a>(old: &RowSet, new: &'a RowSet) -> Vec<(&'a Task, bool)> {
     both(new).into_values().filter(|row| old.get(&row.0.id) != Some(row)).collect()
 }
 
-/// The rows that are no longer there.
+/// The rows that are no longer there. One that cannot be read is.
 fn vanished<'a>(old: &'a RowSet, new: &RowSet) -> Vec<&'a Task> {
-    let new = both(new);
-    both(old).into_values().map(|(task, _)| task).filter(|task| !new.contains_key(&task.id)).collect()
+    let there = both(new);
+    let gone = |task: &&Task| !there.contains_key(&task.id) && !new.unreadable.contains(&task.id);
+    both(old).into_values().map(|(task, _)| task).filter(gone).collect()
 }
 
 #[cfg(test)]
@@ -243,13 +246,14 @@ mod tests {
     use crate::answer::{Answer, TaskView};
     use crate::engine::{Engine, Error, Limits, Registration, Request};
 
-    /// Rows in a map, which can be made to fail at the end of a transaction and to be changed from outside.
+    /// Rows in a map, some of them unreadable, which can be made to fail at the end of a transaction and to be changed from outside.
     #[derive(Default)]
     struct Shelf {
         rows: Mutex<BTreeMap<TaskId, Task>>,
         minted: AtomicU64,
         version: AtomicU64,
         jammed: AtomicBool,
+        torn: Mutex<Vec<TaskId>>,
     }
 
     struct Drawer<'a>(BTreeMap<TaskId, Task>, &'a AtomicU64);
@@ -269,7 +273,7 @@ mod tests {
         }
 
         fn list(&self) -> Result<RowSet, StoreError> {
-            Ok(RowSet { live: self.0.values().cloned().collect(), deleted: Vec::new() })
+            Ok(RowSet { live: self.0.values().cloned().collect(), ..RowSet::default() })
         }
 
         fn allocate(&mut self) -> Result<TaskId, StoreError> {
@@ -318,7 +322,10 @@ mod tests {
         }
 
         fn snapshot(&self) -> Result<RowSet, StoreError> {
-            Ok(RowSet { live: self.rows.lock().unwrap().values().cloned().collect(), deleted: Vec::new() })
+            let unreadable = self.torn.lock().unwrap().clone();
+            let mut live: Vec<Task> = self.rows.lock().unwrap().values().cloned().collect();
+            live.retain(|task| !unreadable.contains(&task.id));
+            Ok(RowSet { live, deleted: Vec::new(), unreadable })
         }
 
         fn version(&self) -> Result<u64, StoreError> {
@@ -367,6 +374,22 @@ mod tests {
         assert!(matches!(engine.get(Some(&sam), &b.id, false), Err(Error::Refused(Refusal::NotFound(_)))));
         assert_eq!(ask(&engine, &sam, Command::Restore(b.id.clone())).unwrap().subject.as_str(), "b");
         assert!(shelf.rows.lock().unwrap().contains_key(&b.id));
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_read_is_neither_gone_nor_a_task_and_blocks() {
+        let (shelf, engine, sam) = start();
+        let a = ask(&engine, &sam, draft("a")).unwrap();
+        let waits = Draft { blocked_by: vec![a.id.clone()], ..Draft::new(Subject::new("b").unwrap()) };
+        let b = ask(&engine, &sam, Command::Create(Box::new(waits))).unwrap();
+        shelf.torn.lock().unwrap().push(a.id.clone());
+        shelf.change(|_| {});
+        assert!(matches!(engine.get(Some(&sam), &a.id, false), Err(Error::Store(StoreError::Damaged { .. }))));
+        assert_eq!(engine.get(Some(&sam), &b.id, false).unwrap().task.open_blockers, [a.id.clone()]);
+        shelf.torn.lock().unwrap().clear();
+        shelf.change(|_| {});
+        assert_eq!(engine.get(Some(&sam), &a.id, false).unwrap().task.subject.as_str(), "a");
+        assert_eq!(engine.lists().unwrap()[0].tasks, 2);
     }
 
     #[test]

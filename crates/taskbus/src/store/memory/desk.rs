@@ -96,6 +96,15 @@ pub(super) fn one_list_only(name: &ListName) -> StoreError {
     }
 }
 
+/// A task whose row is there but cannot be read.
+pub(in crate::store) fn unreadable(id: &TaskId) -> StoreError {
+    StoreError::Damaged {
+        store: "of this list".to_owned(),
+        reason: format!("the row of task {id} is no task"),
+        next: "mend it by hand or move it away; taskbus doctor shows what is wrong with it",
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("a question about tasks needs a list that exists")]
 struct OutOfScope;
@@ -163,9 +172,13 @@ impl Neighbourhood for Desk<'_, '_> {
         Ok(suspects.take(limit).map(|task| task.id).collect())
     }
 
+    fn task(&self, id: &TaskId) -> Look<Option<Task>> {
+        let board = &self.scoped()?.board;
+        if board.is_unreadable(id) { Err(unreadable(id).into()) } else { board.task(id) }
+    }
+
     ask_the_board! {
         rules() -> ListRules;
-        task(id: &TaskId) -> Option<Task>;
         tombstone(id: &TaskId) -> Option<Task>;
         live_of(ids: &[TaskId]) -> Vec<TaskId>;
         open_of(ids: &[TaskId]) -> Vec<TaskId>;

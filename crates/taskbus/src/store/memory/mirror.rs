@@ -59,6 +59,16 @@ impl Work<'_> {
         self.append(list, &Change { kind, task, note: None }, &Author::default()).map(drop)
     }
 
+    /// Takes out of sight the tasks whose rows cannot be read, and says that they are there.
+    pub(in crate::store) fn hide(&mut self, list: &ListName, ids: &[TaskId]) {
+        let Some(list) = self.state.lists.get_mut(list) else { return };
+        for id in ids {
+            list.live -= u64::from(list.board.get(id).is_some());
+            list.board.forget(id);
+        }
+        list.board.set_unreadable(ids.iter().cloned());
+    }
+
     /// Puts a task in place of what is there, without a revision.
     pub(in crate::store) fn replace(&mut self, list: &ListName, task: Task, deleted: bool) {
         let kind = if deleted { Kind::Deleted } else { Kind::Changed };
