@@ -5,6 +5,7 @@
 mod atomic;
 mod claims;
 mod graph;
+mod limits;
 mod reads;
 mod receipts;
 mod reclaim;

@@ -1,0 +1,90 @@
+//! The limits of the engine, at the limit and one past it, as they are by default. (Those of a single task are in
+//! the core's own tests; nobody waits for the longest wait here.)
+
+use taskbus::core::command::{Command, Draft, Patch, Planned};
+use taskbus::core::limits;
+use taskbus::core::refusal::{Conflict, Refusal};
+use taskbus::core::text::{Note, Subject};
+use taskbus::engine::{ListAsk, Registration, Span};
+
+use crate::support::{Person, on_every_store, refusal, wish};
+
+fn plan(person: &Person, tasks: usize) {
+    let draft = Draft::new(Subject::new("one of many").unwrap());
+    let task = Planned { key: None, draft, parent: None, blocked_by: Vec::new(), done: false };
+    person.send(Command::Plan(vec![task; tasks]), None).unwrap();
+}
+
+fn rows(person: &Person, limit: Option<usize>) -> usize {
+    person.page(&ListAsk { limit, ..ListAsk::default() }).tasks.len()
+}
+
+on_every_store! {
+    fn a_context_has_a_limit(place) {
+        let sam = place.person("Sam");
+        let with = |bytes| Registration { context: "c".repeat(bytes), ..wish("Sam", Span::Heartbeat) };
+        assert!(sam.engine.register(&with(limits::CONTEXT_BYTES_MAX)).is_ok());
+        assert_eq!(refusal(sam.engine.register(&with(limits::CONTEXT_BYTES_MAX + 1))).code(), "validation");
+    }
+
+    fn a_page_has_a_default_and_a_limit(place) {
+        let sam = place.person("Sam");
+        plan(&sam, limits::PAGE_ROWS_MAX + 1);
+        assert_eq!(rows(&sam, None), limits::PAGE_ROWS_DEFAULT);
+        assert_eq!(rows(&sam, Some(limits::PAGE_ROWS_MAX)), limits::PAGE_ROWS_MAX);
+        let ask = ListAsk { limit: Some(limits::PAGE_ROWS_MAX + 1), ..ListAsk::default() };
+        assert_eq!(refusal(sam.engine.list(Some(&sam.name), &crate::support::list(), &ask)).code(), "validation");
+    }
+
+    fn a_session_outlives_two_missed_heartbeats_and_then_expires(place) {
+        let beats = i64::try_from(limits::HEARTBEAT_MS).unwrap();
+        assert!(2 * beats < limits::SESSION_EXPIRY_MS);
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let id = sam.create("held");
+        sam.claim(&id).unwrap();
+        place.clock.advance(limits::SESSION_EXPIRY_MS - 1);
+        kim.engine.heartbeat().unwrap();
+        assert!(kim.claim(&id).is_err());
+        place.clock.advance(1);
+        kim.claim(&id).unwrap();
+    }
+
+    fn a_receipt_answers_for_so_many_minutes(place) {
+        let sam = place.person("Sam");
+        let create = || Command::Create(Box::new(Draft::new(Subject::new("keyed").unwrap())));
+        let first = sam.send(create(), Some("k")).unwrap();
+        place.clock.advance(limits::RECEIPT_MINUTES * 60_000 - 1);
+        assert_eq!(sam.send(create(), Some("k")).unwrap(), first);
+        place.clock.advance(1);
+        assert_ne!(sam.send(create(), Some("k")).unwrap(), first);
+    }
+
+    fn so_many_writes_pass_at_once(place) {
+        let sam = place.person("Sam");
+        (0..limits::WRITES_PER_SECOND).for_each(|_| { sam.create("quick"); });
+        let late = sam.send(Command::Create(Box::new(Draft::new(Subject::new("late").unwrap()))), None);
+        assert!(matches!(refusal(late), Refusal::RateLimited { .. }));
+    }
+
+    fn so_many_bytes_pass_at_once(place) {
+        let sam = place.person("Sam");
+        let id = sam.create("noted");
+        let kib = limits::NOTE_BYTES_MAX as u32 / 1024;
+        let note = || Patch { note: Some(Note::new("n".repeat(limits::NOTE_BYTES_MAX)).unwrap()), ..Patch::default() };
+        let passed = (0..2 * limits::WRITE_KIB_PER_SECOND / kib).take_while(|_| sam.update(&id, note()).is_ok()).count();
+        let full = (limits::WRITE_KIB_PER_SECOND / kib) as usize;
+        assert!((full - 1..=full + 1).contains(&passed), "{passed} notes of {kib} KiB");
+    }
+
+    fn a_refusal_names_so_many_tasks_and_counts_the_rest(place) {
+        let sam = place.person("Sam");
+        let parent = sam.create("parent");
+        let children = limits::IDS_SHOWN_MAX + 1;
+        for _ in 0..children {
+            sam.draft(Draft { parent: Some(parent.clone()), ..Draft::new(Subject::new("child").unwrap()) });
+        }
+        let refused = refusal(sam.update(&parent, Patch::delete()));
+        assert!(matches!(&refused, Refusal::Conflict(Conflict::Children { children, .. }) if children.len() >= limits::IDS_SHOWN_MAX));
+        assert!(refused.to_string().len() <= limits::ERROR_BYTES_MAX, "{refused}");
+    }
+}
