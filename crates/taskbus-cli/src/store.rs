@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
 use taskbus::store::memory::MemoryStore;
+use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 use taskbus::store::{Store, StoreError};
 
 /// Where the tasks are kept.
@@ -57,13 +58,7 @@ pub(crate) fn choose(given: Option<&OsStr>) -> Result<StoreUrl, UrlError> {
 /// Opens the store.
 pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match url {
-        StoreUrl::Sqlite(path) => {
-            return Err(StoreError::Unavailable {
-                store: format!("sqlite:{}", path.display()),
-                reason: "this build has no SQLite store".to_owned(),
-                next: "use memory:",
-            });
-        }
+        StoreUrl::Sqlite(path) => Arc::new(SqliteStore::lazy(path, SqliteOptions::default())),
         StoreUrl::Memory => Arc::new(MemoryStore::new()),
     })
 }

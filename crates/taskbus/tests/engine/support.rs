@@ -14,9 +14,11 @@ use taskbus::core::text::Subject;
 use taskbus::core::time::Timestamp;
 use taskbus::engine::{Engine, Error, Limits, ListAsk, Registration, Request, Seams, Span};
 use taskbus::store::memory::MemoryStore;
+use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 use taskbus::store::{
     Abilities, Abort, Clock, ManualClock, ReadBody, RevisionRow, Store, StoreError, WriteBody, read_with,
 };
+use tempfile::TempDir;
 
 /// Writes each test once and runs it on every store.
 macro_rules! on_every_store {
@@ -29,6 +31,13 @@ macro_rules! on_every_store {
                 super::$name($crate::support::memory());
             })*
         }
+
+        mod sqlite {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::support::sqlite());
+            })*
+        }
     };
 }
 pub(crate) use on_every_store;
@@ -37,6 +46,8 @@ pub(crate) use on_every_store;
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
+    /// Where the store's file is, for as long as the test runs.
+    _directory: Option<TempDir>,
 }
 
 /// 2026-11-30, in Unix ms.
@@ -44,7 +55,14 @@ const START_MS: i64 = 1_796_000_000_000;
 
 pub(crate) fn memory() -> Place {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(START_MS)));
-    Place { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock }
+    Place { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock, _directory: None }
+}
+
+pub(crate) fn sqlite() -> Place {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(START_MS)));
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
+    Place { store: Arc::new(store.with_clock(clock.clone())), clock, _directory: Some(directory) }
 }
 
 impl Place {

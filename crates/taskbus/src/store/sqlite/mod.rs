@@ -1,1 +1,218 @@
-//! The SQLite store.
+//! The SQLite store: the default. One file that every process opens directly; no daemon.
+//!
+//! ```text
+//!  SqliteStore ── opens on first use ──▶ Opened: the gate to the one connection that writes, a few that read
+//!    write: gate ─ BEGIN IMMEDIATE ─ Scope ─ still the same file? ─ COMMIT ─ gate ─ flush the log ─▶ Ok
+//!    read:  a connection ─ BEGIN ─ Scope ─ end
+//! ```
+//!
+//! A [`Scope`](scope::Scope) is one transaction and answers every question of the seam; what it knows is spread over
+//! the files here by subject. `file`, `open`, `migrate`, `lock`, `durable` and `wait` deal with the file and with others
+//! who use it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use taskbus_core::id::TaskId;
+use taskbus_core::name::ListName;
+use taskbus_core::time::Timestamp;
+
+use self::error::Answer;
+use self::opened::Opened;
+use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WriteBody};
+
+mod check;
+mod counters;
+mod durable;
+mod error;
+mod file;
+mod follow;
+mod graph;
+mod lists;
+mod lock;
+mod lookup;
+mod migrate;
+mod open;
+mod opened;
+mod page;
+mod people;
+mod queue;
+mod row;
+mod scope;
+mod snapshot;
+mod tree;
+mod wait;
+mod write;
+
+/// When a change is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is on disk: it survives a power cut.
+    #[default]
+    Full,
+    /// Once the operating system has it: it survives the process, but a power cut may take the last ones.
+    Relaxed,
+}
+
+/// How SQLite keeps a transaction whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Journal {
+    /// A write-ahead log: readers and the writer do not wait for each other. Local file systems only.
+    #[default]
+    Log,
+    /// A rollback journal, for file systems that cannot carry a log: slower, and readers and writers wait.
+    Rollback,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct SqliteOptions {
+    /// When a change is acknowledged.
+    pub durability: Durability,
+    /// How it is kept whole.
+    pub journal: Journal,
+    /// How long a call waits for other writers.
+    pub deadline: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { durability: Durability::Full, journal: Journal::Log, deadline: Duration::from_secs(10) }
+    }
+}
+
+/// A store in one SQLite file.
+pub struct SqliteStore {
+    path: PathBuf,
+    label: String,
+    options: SqliteOptions,
+    clock: Arc<dyn Clock>,
+    opened: Mutex<Option<Arc<Opened>>>,
+    /// No version handed out so far is larger.
+    version: AtomicU64,
+}
+
+impl SqliteStore {
+    /// A store that opens its file on first use: whatever is wrong with the file is an error of that call, and the
+    /// next call tries again.
+    #[must_use]
+    pub fn lazy(path: impl AsRef<Path>, options: SqliteOptions) -> Self {
+        let path = std::path::absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
+        let label = format!("sqlite:{}", path.display());
+        let (opened, version) = (Mutex::new(None), AtomicU64::new(0));
+        Self { path, label, options, clock: Arc::new(SystemClock), opened, version }
+    }
+
+    /// Opens the file, and makes it if there is none: mode 0600, in a directory of mode 0700 if that has to be made.
+    ///
+    /// # Errors
+    /// [`StoreError`]: `Damaged` for what is no store of ours (it is left untouched), `Newer` for one that a newer
+    /// version has changed, `Unavailable` when the file or its file system cannot be used, `Busy` when somebody
+    /// else holds it for longer than the deadline.
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
+        let store = Self::lazy(path, options);
+        store.told(store.opened())?;
+        Ok(store)
+    }
+
+    /// The same store, with another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Recomputes every derived row from the documents and says what differs; empty when all is well. Reads
+    /// everything.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot be read at all.
+    pub fn check(&self) -> Result<Vec<String>, StoreError> {
+        let opened = self.told(self.opened())?;
+        let mut found = Vec::new();
+        opened.read(None, self.clock.now(), &mut |scope| {
+            found = self.told(scope.check_all())?;
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The open file, opened now if it was not.
+    fn opened(&self) -> Answer<Arc<Opened>> {
+        let mut slot = self.slot();
+        if let Some(opened) = &*slot {
+            return Ok(opened.clone());
+        }
+        let base = self.version.load(Ordering::SeqCst) + 1;
+        let opened = Arc::new(Opened::new(&self.path, &self.label, self.options, base)?);
+        *slot = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// After a failure of the file itself: the next call opens it anew.
+    fn forget(&self, opened: &Arc<Opened>) {
+        self.slot().take_if(|current| Arc::ptr_eq(current, opened));
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told<T>(&self, answer: Answer<T>) -> Result<T, StoreError> {
+        answer.map_err(|fault| fault.told(&self.label))
+    }
+
+    fn version_of(&self, opened: &Opened) -> Answer<u64> {
+        let version = opened.version()?;
+        self.version.fetch_max(version, Ordering::SeqCst);
+        Ok(version)
+    }
+}
+
+impl Store for SqliteStore {
+    fn abilities(&self) -> Abilities {
+        Abilities { durable: true, shared_across_processes: true, liveness: true }
+    }
+
+    fn describe(&self) -> String {
+        self.label.clone()
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
+    }
+
+    fn locate(&self, id: &TaskId) -> Result<Option<ListName>, StoreError> {
+        let opened = self.told(self.opened())?;
+        let mut home = None;
+        opened.read(None, self.clock.now(), &mut |scope| {
+            home = self.told(scope.home(id))?;
+            Ok(())
+        })?;
+        Ok(home)
+    }
+
+    fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError> {
+        let opened = self.told(self.opened())?;
+        opened.read(list, self.clock.now(), &mut |scope| f(scope))
+    }
+
+    fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
+        let opened = self.told(self.opened())?;
+        let result = opened.write(list, self.clock.now(), f);
+        if opened.is_spent() {
+            self.forget(&opened);
+        }
+        result
+    }
+
+    fn version(&self) -> Result<u64, StoreError> {
+        self.told(self.opened().and_then(|opened| self.version_of(&opened)))
+    }
+
+    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
+        let opened = self.told(self.opened())?;
+        self.told(opened.wait(timeout, || Ok(self.version_of(&opened)? != seen)))
+    }
+}

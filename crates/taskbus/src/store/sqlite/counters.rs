@@ -1,0 +1,120 @@
+//! How many tasks are in which condition, kept as counters so that no total ever counts rows.
+//!
+//! A writing transaction collects what changes and writes it once, before it commits or when it is asked.
+
+use rusqlite::params;
+use taskbus_core::neighbourhood::Tally;
+use taskbus_core::time::Timestamp;
+
+use super::error::Answer;
+use super::row::Condition;
+use super::scope::Scope;
+
+/// Deferred tasks promoted by one transaction, at most; the rest is merged in when asked for.
+const PROMOTED_MAX: i64 = 1000;
+
+const READ: &str = "
+    SELECT ready, blocked, parked, deferred, in_progress, completed FROM counters WHERE id = ?1";
+const ADD: &str = "
+    UPDATE counters SET seq = ?2, ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
+        deferred = deferred + ?6, in_progress = in_progress + ?7, completed = completed + ?8
+    WHERE id IN (0, ?1)";
+const DUE: &str = "
+    SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition = 4 AND not_before <= ?2";
+const EARLY: &str = "
+    SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition IN (0, 1) AND not_before > ?2";
+const PROMOTE: &str = "
+    UPDATE tasks SET condition = (owner <> 0) WHERE id IN (
+        SELECT id FROM tasks INDEXED BY tasks_timed
+        WHERE list = ?1 AND condition = 4 AND not_before <= ?2 LIMIT ?3)";
+
+/// What a writing transaction has not written to the counters yet.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    /// The list, once something was appended to it.
+    list: Option<i64>,
+    /// One number for each condition.
+    counts: [i64; Condition::ALL.len()],
+    /// Every deferred task due by then is promoted.
+    promoted_until: Option<Timestamp>,
+}
+
+impl Scope<'_> {
+    /// Notes that a task went from one condition to another; none is "not live".
+    pub(super) fn count(&self, list: i64, before: Option<Condition>, after: Option<Condition>) {
+        let Some(pending) = &self.pending else { return };
+        let mut pending = pending.borrow_mut();
+        pending.list = Some(list);
+        for (condition, by) in [(before, -1), (after, 1)] {
+            if let Some(condition) = condition {
+                pending.counts[condition as usize] += by;
+            }
+        }
+    }
+
+    /// The time by which a pending task counts as due: the clock's, or a later one that was asked for.
+    pub(super) fn due_by(&self) -> Timestamp {
+        let promoted = self.pending.as_ref().and_then(|pending| pending.borrow().promoted_until);
+        promoted.map_or(self.now, |until| until.max(self.now))
+    }
+
+    /// Writes what is pending.
+    pub(super) fn flush(&self) -> Answer<()> {
+        let Some(pending) = &self.pending else { return Ok(()) };
+        let (list, c) = {
+            let mut pending = pending.borrow_mut();
+            (pending.list.take(), std::mem::take(&mut pending.counts))
+        };
+        let Some(list) = list else { return Ok(()) };
+        let of = |condition: Condition| c[condition as usize];
+        let ready = of(Condition::Ready) + of(Condition::Assigned);
+        let (blocked, parked, deferred) = (of(Condition::Blocked), of(Condition::Parked), of(Condition::Deferred));
+        let (active, done) = (of(Condition::InProgress), of(Condition::Completed));
+        self.run(ADD, params![list, self.seq.get(), ready, blocked, parked, deferred, active, done])?;
+        Ok(())
+    }
+
+    /// How many tasks are in which condition at `now`.
+    pub(super) fn tally_at(&self, now: Timestamp) -> Answer<Tally> {
+        self.flush()?;
+        let list = self.list()?;
+        let stored = self.one(READ, [list], |row| {
+            Ok(Tally {
+                ready: row.get(0)?,
+                blocked: row.get(1)?,
+                parked: row.get(2)?,
+                deferred: row.get(3)?,
+                in_progress: row.get(4)?,
+                completed: row.get(5)?,
+            })
+        })?;
+        let Some(mut tally) = stored else { return Ok(Tally::default()) };
+        let count = |sql| self.one(sql, (list, now.as_millis()), |row| row.get::<_, u64>(0));
+        let (due, early) = (count(DUE)?.unwrap_or(0), count(EARLY)?.unwrap_or(0));
+        tally.ready = (tally.ready + due).saturating_sub(early);
+        tally.deferred = (tally.deferred + early).saturating_sub(due);
+        Ok(tally)
+    }
+
+    /// Moves deferred tasks whose time has come to where the ready ones are. Says whether none is left behind, so that
+    /// nobody needs to look there. Only a writing transaction moves them.
+    pub(super) fn promote(&self, now: Timestamp) -> Answer<bool> {
+        let Some(pending) = &self.pending else { return Ok(false) };
+        if pending.borrow().promoted_until.is_some_and(|until| until >= now) {
+            return Ok(true);
+        }
+        let list = self.list()?;
+        let moved = i64::try_from(self.run(PROMOTE, (list, now.as_millis(), PROMOTED_MAX))?).unwrap_or(i64::MAX);
+        let mut pending = pending.borrow_mut();
+        if moved > 0 {
+            pending.list = Some(list);
+            pending.counts[Condition::Deferred as usize] -= moved;
+            pending.counts[Condition::Ready as usize] += moved;
+        }
+        let complete = moved < PROMOTED_MAX;
+        if complete {
+            pending.promoted_until = Some(now);
+        }
+        Ok(complete)
+    }
+}

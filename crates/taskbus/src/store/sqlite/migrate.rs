@@ -1,0 +1,154 @@
+//! Schema steps: numbered, forward only, never edited. The number of the last one is the file's `user_version`.
+//!
+//! A step that older versions cannot live with raises `counters.min_reader` to its own number; all others only add.
+
+use rusqlite::Connection;
+
+use super::error::{Answer, Fault};
+use super::lock::Patience;
+
+/// Marks a SQLite file as a taskbus store ("tskb").
+pub(super) const APPLICATION_ID: i32 = 0x7473_6B62;
+
+/// The newest schema known here.
+pub(super) const KNOWN: u32 = 1;
+
+/// One step: what makes the schema of this number out of the one before.
+struct Step {
+    number: u32,
+    sql: &'static str,
+}
+
+const STEPS: [Step; KNOWN as usize] = [Step { number: 1, sql: include_str!("schema/0001.sql") }];
+
+const BEGIN: &str = "BEGIN IMMEDIATE";
+const OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
+const MIN_READER: &str = "SELECT min_reader FROM counters WHERE id = 0";
+const KEEP_CHECKSUM: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
+const CHECKSUM: &str = "SELECT value FROM meta WHERE key = ?1";
+
+/// What a file is, before anything is written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing yet.
+    Empty,
+    /// A store of this schema.
+    Schema(u32),
+}
+
+/// Looks at the header and refuses what is no store of ours.
+pub(super) fn examine(connection: &Connection, patience: &Patience) -> Answer<Found> {
+    let (application, version, objects) = patience.persist(|| {
+        let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let objects: i64 = connection.query_row(OBJECTS, [], |row| row.get(0))?;
+        Ok((pragma("application_id")?, pragma("user_version")?, objects))
+    })?;
+    if (application, version, objects) == (0, 0, 0) {
+        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+        return if pages == 0 { Ok(Found::Empty) } else { Err(foreign("an SQLite file without any table")) };
+    }
+    if application != i64::from(APPLICATION_ID) {
+        return Err(foreign("an SQLite file of another program"));
+    }
+    let version = u32::try_from(version).map_err(|_| foreign("a store with a negative schema number"))?;
+    check_readable(connection, version)?;
+    Ok(Found::Schema(version))
+}
+
+fn foreign(what: &str) -> Fault {
+    Fault::Damaged(format!("it is {what}"))
+}
+
+/// A newer schema is fine as long as its steps only added.
+fn check_readable(connection: &Connection, version: u32) -> Answer<()> {
+    if version > KNOWN {
+        let min: i64 = connection.query_row(MIN_READER, [], |row| row.get(0))?;
+        check_min_reader(min, version)?;
+    }
+    let newest_shared = version.min(KNOWN);
+    let kept: String = connection.query_row(CHECKSUM, [checksum_key(newest_shared)], |row| row.get(0))?;
+    if kept != checksum(newest_shared) {
+        return Err(Fault::Damaged(format!("its schema step {newest_shared} is not the one of this version")));
+    }
+    Ok(())
+}
+
+/// Asked again in every transaction: a newer process may have changed the file since it was opened.
+pub(super) fn check_min_reader(min: i64, found: u32) -> Answer<()> {
+    if min > i64::from(KNOWN) {
+        let found = found.max(u32::try_from(min).unwrap_or(u32::MAX));
+        return Err(Fault::Newer { found, known: KNOWN });
+    }
+    Ok(())
+}
+
+/// Brings the file to the newest schema, one transaction a step; another process may do the same at the same time.
+pub(super) fn migrate(connection: &Connection, found: Found, patience: &Patience) -> Answer<()> {
+    let from = match found {
+        Found::Empty => 0,
+        Found::Schema(version) => version,
+    };
+    for step in STEPS.iter().filter(|step| step.number > from) {
+        patience.persist(|| connection.execute_batch(BEGIN))?;
+        match apply(connection, step) {
+            Ok(()) => patience.persist(|| connection.execute_batch("COMMIT"))?,
+            Err(error) => {
+                connection.execute_batch("ROLLBACK")?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Under the lock: nothing to do if somebody else has done it.
+fn apply(connection: &Connection, step: &Step) -> Answer<()> {
+    let version = version(connection)?;
+    if version >= step.number {
+        return Ok(());
+    }
+    let objects: i64 = connection.query_row(OBJECTS, [], |row| row.get(0))?;
+    if version == 0 && objects > 0 {
+        return Err(foreign("an SQLite file of another program"));
+    }
+    connection.execute_batch(step.sql)?;
+    connection.execute(KEEP_CHECKSUM, (checksum_key(step.number), checksum(step.number)))?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", step.number)?;
+    Ok(())
+}
+
+/// The schema number of a file.
+pub(super) fn version(connection: &Connection) -> Answer<u32> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    u32::try_from(version).map_err(|_| foreign("a store with a negative schema number"))
+}
+
+/// A store in memory with nothing but the schema, to compare with.
+pub(super) fn sample() -> Answer<Connection> {
+    let connection = Connection::open_in_memory()?;
+    for step in &STEPS {
+        connection.execute_batch(step.sql)?;
+    }
+    Ok(connection)
+}
+
+fn checksum_key(step: u32) -> String {
+    format!("schema {step}")
+}
+
+fn checksum(step: u32) -> String {
+    let sql = STEPS.iter().find(|known| known.number == step).map_or("", |known| known.sql);
+    blake3::hash(sql.as_bytes()).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_numbered_without_gaps_and_never_edited() {
+        let numbers: Vec<u32> = STEPS.iter().map(|step| step.number).collect();
+        assert_eq!(numbers, (1..=KNOWN).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,213 @@
+//! An open file: its connections, and how a transaction runs on one of them.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use taskbus_core::name::ListName;
+use taskbus_core::time::Timestamp;
+
+use super::durable::Log;
+use super::error::{Answer, Fault};
+use super::file::{FileId, Place};
+use super::lock::{Gate, Patience, Turn};
+use super::open::{self, Access};
+use super::scope::Scope;
+use super::wait::Bell;
+use super::{Durability, Journal, SqliteOptions};
+use crate::store::{Abort, StoreError, WriteBody};
+
+/// Connections kept for reading; more are opened and closed when more reads run at once.
+const READERS_KEPT: usize = 4;
+/// A log longer than this is worth a checkpoint when the last connection closes: the next opener would have to read
+/// through all of it.
+const LOG_BYTES_LEFT: u64 = 1024 * 1024;
+
+const BEGIN: &str = "BEGIN";
+const BEGIN_IMMEDIATE: &str = "BEGIN IMMEDIATE";
+const COMMIT: &str = "COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
+const DATA_VERSION: &str = "PRAGMA data_version";
+
+/// The body of a read, inside.
+pub(super) type Body<'a> = dyn FnMut(&Scope<'_>) -> Result<(), StoreError> + 'a;
+
+/// One open file.
+pub(super) struct Opened {
+    label: String,
+    place: Place,
+    options: SqliteOptions,
+    access: Access,
+    /// Which file was opened.
+    id: FileId,
+    log: Option<Log>,
+    gate: Gate,
+    readers: Mutex<Vec<Connection>>,
+    /// Never writes, so that its data version counts every commit, those of this process too.
+    watcher: Mutex<Option<Connection>>,
+    /// Added to the data version, which starts anew with each connection.
+    version_base: u64,
+    bell: Bell,
+    /// The file failed under us: it must be opened anew.
+    spent: AtomicBool,
+}
+
+impl Opened {
+    pub(super) fn new(path: &Path, label: &str, options: SqliteOptions, version_base: u64) -> Answer<Self> {
+        let place = Place::find(path)?;
+        let (access, connection) = open::establish(&place, &options)?;
+        let id = place.id().ok_or(Fault::Moved)?;
+        let needs_log = connection.is_some() && options.journal == Journal::Log;
+        let log = needs_log.then(|| Log::open(&place)).transpose()?;
+        let gate = Gate::holding(connection);
+        let (readers, watcher, bell) = (Mutex::default(), Mutex::default(), Bell::default());
+        let (label, spent) = (label.to_owned(), AtomicBool::new(false));
+        Ok(Self { label, place, options, access, id, log, gate, readers, watcher, version_base, bell, spent })
+    }
+
+    /// Whether it must be opened anew.
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn read(&self, list: Option<&ListName>, now: Timestamp, f: &mut Body<'_>) -> Result<(), StoreError> {
+        self.told(self.check_in_place())?;
+        let patience = Patience::of(self.options.deadline);
+        let connection = self.told(self.reader(&patience))?;
+        let begun = self.told(self.begin(BEGIN, &connection, list, now, &patience));
+        let result = begun.and_then(|scope| f(&scope));
+        if connection.prepare_cached(ROLLBACK).and_then(|mut end| end.execute([])).is_ok() {
+            self.keep(connection);
+        }
+        result
+    }
+
+    pub(super) fn write(&self, list: Option<&ListName>, now: Timestamp, f: &mut WriteBody<'_>) -> Result<(), Abort> {
+        let patience = Patience::of(self.options.deadline);
+        let wrote = {
+            let turn = self.told(self.turn(&patience))?;
+            let before = turn.total_changes();
+            let scope = self.told(self.begin(BEGIN_IMMEDIATE, &turn, list, now, &patience));
+            let mut scope = scope.inspect_err(|_| roll_back(&turn))?;
+            let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
+            result.inspect_err(|_| roll_back(&turn))?;
+            turn.total_changes() != before
+        };
+        if wrote {
+            self.told(self.make_durable())?;
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction with its first read, which is what takes the snapshot.
+    fn begin<'c>(
+        &'c self,
+        how: &str,
+        connection: &'c Connection,
+        list: Option<&'c ListName>,
+        now: Timestamp,
+        patience: &Patience,
+    ) -> Answer<Scope<'c>> {
+        let (scope, min_reader) = patience.persist(|| {
+            connection.prepare_cached(how)?.execute([])?;
+            Scope::enter(connection, &self.label, list, now, how == BEGIN_IMMEDIATE)
+                .inspect_err(|_| roll_back(connection))
+        })?;
+        Scope::check(min_reader)?;
+        Ok(scope)
+    }
+
+    fn commit(&self, turn: &Turn<'_>, scope: &Scope<'_>, patience: &Patience) -> Answer<()> {
+        scope.flush()?;
+        self.check_in_place()?;
+        patience.persist(|| turn.prepare_cached(COMMIT)?.execute([]).map(drop))
+    }
+
+    /// Neither the file nor its log may have been moved away or replaced.
+    fn check_in_place(&self) -> Answer<()> {
+        let in_place = self.place.id() == Some(self.id) && self.log.as_ref().is_none_or(Log::is_in_place);
+        if in_place { Ok(()) } else { Err(Fault::Moved) }
+    }
+
+    fn make_durable(&self) -> Answer<()> {
+        match (&self.log, self.options.durability) {
+            (Some(log), Durability::Full) => log.flush().inspect_err(|_| self.spent.store(true, Ordering::SeqCst)),
+            (Some(_), Durability::Relaxed) | (None, _) => Ok(()),
+        }
+    }
+
+    fn turn(&self, patience: &Patience) -> Answer<Turn<'_>> {
+        if let Access::ReadOnly(reason) = &self.access {
+            return Err(Fault::ReadOnly(reason.clone()));
+        }
+        self.gate.enter(patience, || open::writer(&self.place, &self.options, patience))
+    }
+
+    fn reader(&self, patience: &Patience) -> Answer<Connection> {
+        match &self.access {
+            Access::ReadOnly(_) => open::reader_of_protected(&self.place),
+            Access::Full => match self.pool().pop() {
+                Some(connection) => Ok(connection),
+                None => open::reader(&self.place, &self.options, patience),
+            },
+        }
+    }
+
+    /// Keeps a connection for the next read; those of a file that cannot be written serve one read only.
+    fn keep(&self, connection: Connection) {
+        let mut pool = self.pool();
+        if self.access == Access::Full && pool.len() < READERS_KEPT {
+            pool.push(connection);
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn version(&self) -> Answer<u64> {
+        if self.access != Access::Full {
+            return Ok(self.place.stamp());
+        }
+        let patience = Patience::of(self.options.deadline);
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match &mut *watcher {
+            Some(connection) => connection,
+            none => none.insert(open::reader(&self.place, &self.options, &patience)?),
+        };
+        let count: u64 =
+            patience.persist(|| connection.prepare_cached(DATA_VERSION)?.query_row([], |row| row.get(0)))?;
+        Ok(self.version_base + count)
+    }
+
+    pub(super) fn wait(&self, timeout: Duration, changed: impl FnMut() -> Answer<bool>) -> Answer<()> {
+        self.bell.wait(&self.place, timeout, changed)
+    }
+
+    fn told<T>(&self, answer: Answer<T>) -> Result<T, StoreError> {
+        answer.map_err(|fault| fault.told(&self.label))
+    }
+}
+
+/// What is left undone is undone when the connection is closed, at the latest.
+fn roll_back(connection: &Connection) {
+    if !connection.is_autocommit() {
+        let _ = connection.execute_batch(ROLLBACK);
+    }
+}
+
+/// The last connection to close would checkpoint the whole log and remove it, which a short command should not
+/// have to wait for; but a long log makes the next one wait.
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let long = std::fs::metadata(self.place.log()).is_ok_and(|log| log.len() > LOG_BYTES_LEFT);
+        if long && self.access == Access::Full {
+            self.gate.with_idle(|connection| {
+                let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+            });
+        }
+    }
+}

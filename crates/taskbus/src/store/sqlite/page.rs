@@ -1,0 +1,242 @@
+//! Pages: one stream for each index that holds a part of the answer, each in tree order, merged and cut.
+//!
+//! Totals come from the counters unless an owner, a label or a subtree narrows them; then the same streams count.
+
+use rusqlite::{Row as SqlRow, named_params};
+use taskbus_core::name::{Identity, Label};
+use taskbus_core::task::Status;
+use taskbus_core::text::Subject;
+use taskbus_core::time::Timestamp;
+use taskbus_core::tree::TreePath;
+
+use super::error::{Answer, Fault};
+use super::queue::Span;
+use super::row::{Condition, NO_LEASE, ids_from};
+use super::scope::{Scope, task_id, task_ids, valid};
+use super::tree::as_limit;
+use crate::store::{Page, PageQuery, Row, View};
+
+/// Where a stream reads, and what its index already selects.
+macro_rules! stream {
+    ($from:literal, $selected:literal) => {
+        Stream {
+            rows: concat!(
+                "SELECT t.path, t.id, t.subject, t.condition, n.name, t.parent, t.lost_parent, t.depth, t.open, t.lease,
+                        t.not_before, t.parked, t.labels, t.has_details
+                 FROM ", $from, " LEFT JOIN names n ON n.id = t.owner
+                 WHERE t.list = :list AND ", $selected, " AND t.path > :behind AND t.path < :before
+                   AND (:conditions >> t.condition) & 1 AND (t.not_before IS NULL OR t.not_before <= :due)
+                   AND (:owner IS NULL OR t.owner = :owner)
+                   AND (:label IS NULL OR instr(' ' || t.labels || ' ', ' ' || :label || ' ') > 0)
+                 ORDER BY t.path LIMIT :limit"
+            ),
+            count: concat!(
+                "SELECT count(*) FROM ", $from, "
+                 WHERE t.list = :list AND ", $selected, " AND t.path > :behind AND t.path < :before
+                   AND (:conditions >> t.condition) & 1 AND (t.not_before IS NULL OR t.not_before <= :due)
+                   AND (:owner IS NULL OR t.owner = :owner)
+                   AND (:label IS NULL OR instr(' ' || t.labels || ' ', ' ' || :label || ' ') > 0)"
+            ),
+        }
+    };
+}
+
+/// One index, read in tree order.
+struct Stream {
+    rows: &'static str,
+    count: &'static str,
+}
+
+const TREE: Stream = stream!("tasks t INDEXED BY tasks_tree", "1");
+const OWNED: Stream = stream!("tasks t INDEXED BY tasks_owned", "t.owner = :owner AND t.owner <> 0");
+const LABELLED: Stream =
+    stream!("task_labels l CROSS JOIN tasks t ON t.id = l.task AND l.list = :list AND l.label = :label", "1");
+const READY: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 0 AND t.condition <= 4");
+const ASSIGNED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 1 AND t.condition <= 4");
+const BLOCKED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 2 AND t.condition <= 4");
+const PARKED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 3 AND t.condition <= 4");
+const DEFERRED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 4 AND t.condition <= 4");
+const DUE: Stream = stream!("tasks t INDEXED BY tasks_timed", "t.condition = 4 AND t.not_before <= :due");
+const ACTIVE: Stream = stream!("tasks t INDEXED BY tasks_active", "t.condition = 5");
+const DONE: Stream = stream!("tasks t INDEXED BY tasks_done", "t.done = 1");
+
+/// What a query selects, in the terms of the table.
+struct Selection {
+    streams: Vec<Stream>,
+    /// A bit for each condition.
+    conditions: i64,
+    due: i64,
+    owner: Option<i64>,
+    label: Option<String>,
+}
+
+impl Scope<'_> {
+    pub(super) fn page_of(&self, query: &PageQuery) -> Answer<Page> {
+        let empty = Page { rows: Vec::new(), total: 0, more: false };
+        let owner = query.owner.as_ref().map(|owner| self.name_id(owner)).transpose()?;
+        if owner == Some(None) {
+            return Ok(empty);
+        }
+        let Some(span) = self.span(query.below.as_ref(), None)? else { return Ok(empty) };
+        if query.view == View::Ready {
+            self.promote(query.now)?;
+        }
+        let selection = select(query, owner.flatten());
+        let total = match self.counted(query)? {
+            Some(total) => total,
+            None => self.count_rows(&selection, &span)?,
+        };
+        let behind = query.after.clone().map_or(span.behind.clone(), |after| after.max(span.behind.clone()));
+        let mut rows = self.rows_of(&selection, &Span { behind, before: span.before }, query.limit)?;
+        let more = rows.len() > query.limit;
+        rows.truncate(query.limit);
+        Ok(Page { rows, total, more })
+    }
+
+    /// The total where the counters know it.
+    fn counted(&self, query: &PageQuery) -> Answer<Option<u64>> {
+        if query.owner.is_some() || query.label.is_some() || query.below.is_some() {
+            return Ok(None);
+        }
+        let tally = self.tally_at(query.now)?;
+        Ok(Some(match (query.view, query.status) {
+            (View::Tree, None) => tally.total(),
+            (View::Tree, Some(Status::Pending)) => tally.pending(),
+            (View::Tree, Some(Status::InProgress)) => tally.in_progress,
+            (View::Tree, Some(Status::Completed)) => tally.completed,
+            (View::Ready, None | Some(Status::Pending)) => tally.ready,
+            (View::Blocked, None | Some(Status::Pending)) => tally.blocked,
+            (View::Ready | View::Blocked, Some(Status::InProgress | Status::Completed)) => 0,
+        }))
+    }
+
+    fn count_rows(&self, selection: &Selection, span: &Span) -> Answer<u64> {
+        let mut total = 0;
+        for stream in &selection.streams {
+            let values = named_params! {
+                ":list": self.list()?, ":behind": span.behind.as_bytes(), ":before": span.before.as_bytes(),
+                ":conditions": selection.conditions, ":due": selection.due, ":owner": selection.owner,
+                ":label": selection.label,
+            };
+            total += self.one(stream.count, values, |row| row.get::<_, u64>(0))?.unwrap_or(0);
+        }
+        Ok(total)
+    }
+
+    /// One row more than the limit, if there is one.
+    fn rows_of(&self, selection: &Selection, span: &Span, limit: usize) -> Answer<Vec<Row>> {
+        let mut stored = Vec::new();
+        for stream in &selection.streams {
+            let values = named_params! {
+                ":list": self.list()?, ":behind": span.behind.as_bytes(), ":before": span.before.as_bytes(),
+                ":conditions": selection.conditions, ":due": selection.due, ":owner": selection.owner,
+                ":label": selection.label, ":limit": as_limit(limit).saturating_add(1),
+            };
+            stored.extend(self.all(stream.rows, values, read)?);
+        }
+        if selection.streams.len() > 1 {
+            stored.sort_by(|a, b| a.path.cmp(&b.path));
+        }
+        stored.into_iter().take(limit.saturating_add(1)).map(checked).collect()
+    }
+}
+
+fn select(query: &PageQuery, owner: Option<i64>) -> Selection {
+    let wanted = wanted(query);
+    let conditions = wanted.iter().map(|condition| 1 << condition.number()).sum();
+    let label = query.label.as_ref().map(ToString::to_string);
+    let due = if query.view == View::Ready { query.now.as_millis() } else { i64::MAX };
+    let streams = if label.is_some() {
+        vec![LABELLED]
+    } else if owner.is_some() {
+        vec![OWNED]
+    } else if wanted.len() == Condition::ALL.len() {
+        vec![TREE]
+    } else {
+        wanted.iter().map(|condition| stream_of(*condition, query.view)).collect()
+    };
+    Selection { streams, conditions, due, owner, label }
+}
+
+/// The conditions that fit both the view and the status.
+fn wanted(query: &PageQuery) -> Vec<Condition> {
+    let fits = |condition: &Condition| {
+        let seen = match query.view {
+            View::Tree => true,
+            View::Ready => matches!(condition, Condition::Ready | Condition::Assigned | Condition::Deferred),
+            View::Blocked => *condition == Condition::Blocked,
+        };
+        seen && query.status.is_none_or(|status| condition.status() == status)
+    };
+    Condition::ALL.into_iter().filter(fits).collect()
+}
+
+fn stream_of(condition: Condition, view: View) -> Stream {
+    match condition {
+        Condition::Ready => READY,
+        Condition::Assigned => ASSIGNED,
+        Condition::Blocked => BLOCKED,
+        Condition::Parked => PARKED,
+        Condition::Deferred if view == View::Ready => DUE,
+        Condition::Deferred => DEFERRED,
+        Condition::InProgress => ACTIVE,
+        Condition::Completed => DONE,
+    }
+}
+
+/// A row as it is stored, its words not checked yet.
+struct Stored {
+    path: Vec<u8>,
+    id: i64,
+    subject: String,
+    condition: Condition,
+    owner: Option<String>,
+    parent: i64,
+    lost_parent: Option<i64>,
+    depth: i64,
+    open: String,
+    lease: i64,
+    not_before: Option<i64>,
+    parked: bool,
+    labels: String,
+    has_details: bool,
+}
+
+fn read(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
+    Ok(Stored {
+        path: row.get(0)?,
+        id: row.get(1)?,
+        subject: row.get(2)?,
+        condition: row.get(3)?,
+        owner: row.get(4)?,
+        parent: row.get(5)?,
+        lost_parent: row.get(6)?,
+        depth: row.get(7)?,
+        open: row.get(8)?,
+        lease: row.get(9)?,
+        not_before: row.get(10)?,
+        parked: row.get(11)?,
+        labels: row.get(12)?,
+        has_details: row.get(13)?,
+    })
+}
+
+fn checked(stored: Stored) -> Answer<Row> {
+    let parent = stored.lost_parent.or((stored.parent != 0).then_some(stored.parent));
+    let labels = stored.labels.split_whitespace().map(|label| valid(Label::new(label), "label"));
+    Ok(Row {
+        id: task_id(stored.id)?,
+        subject: valid(Subject::new(stored.subject), "subject")?,
+        status: stored.condition.status(),
+        owner: stored.owner.map(|owner| valid(Identity::new(owner), "owner")).transpose()?,
+        parent: parent.map(task_id).transpose()?,
+        depth: usize::try_from(stored.depth).map_err(|_| Fault::Damaged("a negative depth".to_owned()))?,
+        open_blockers: task_ids(&ids_from(&stored.open))?,
+        leased_until: (stored.lease != NO_LEASE).then(|| Timestamp::from_millis(stored.lease)),
+        not_before: stored.not_before.map(Timestamp::from_millis),
+        parked: stored.parked,
+        labels: labels.collect::<Answer<_>>()?,
+        has_details: stored.has_details,
+        path: TreePath::from_bytes(stored.path),
+    })
+}

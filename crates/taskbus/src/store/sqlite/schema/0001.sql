@@ -1,0 +1,131 @@
+-- What the store knows about itself: the checksum of each schema step.
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lists (
+  id           INTEGER PRIMARY KEY,
+  name         TEXT NOT NULL UNIQUE,
+  policy       TEXT NOT NULL,
+  max_reclaims INTEGER NOT NULL,
+  created_at   INTEGER NOT NULL
+) STRICT;
+
+-- Row 0 is the whole store, every other row the list of that id. The seq of row 0 is where ids come from, so that
+-- none is reused, whatever is purged. min_reader counts in row 0 only: the oldest schema that may still open this file.
+CREATE TABLE counters (
+  id          INTEGER PRIMARY KEY,
+  seq         INTEGER NOT NULL DEFAULT 0,
+  min_reader  INTEGER NOT NULL DEFAULT 0,
+  ready       INTEGER NOT NULL DEFAULT 0,
+  blocked     INTEGER NOT NULL DEFAULT 0,
+  parked      INTEGER NOT NULL DEFAULT 0,
+  deferred    INTEGER NOT NULL DEFAULT 0,
+  in_progress INTEGER NOT NULL DEFAULT 0,
+  completed   INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO counters (id, min_reader) VALUES (0, 1);
+
+-- Every identity ever seen; registered is 1 once it had a session.
+CREATE TABLE names (
+  id         INTEGER PRIMARY KEY,
+  name       TEXT NOT NULL UNIQUE,
+  registered INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+  name          INTEGER PRIMARY KEY,
+  token         TEXT NOT NULL,
+  alive_until   INTEGER NOT NULL,
+  registered_at INTEGER NOT NULL,
+  context       TEXT NOT NULL,
+  client        TEXT NOT NULL,
+  pid           INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_token ON sessions (token);
+CREATE INDEX sessions_by_end ON sessions (alive_until);
+
+-- Every revision of every task, in the order of the whole store; content is the task as JSON and the truth.
+-- previous is the seq of the revision before, 0 for the first: a history is walked along it.
+CREATE TABLE messages (
+  seq        INTEGER PRIMARY KEY,
+  list       INTEGER NOT NULL,
+  memory_id  INTEGER,
+  revision   INTEGER,
+  previous   INTEGER,
+  type       TEXT NOT NULL,
+  sender     TEXT,
+  context    TEXT NOT NULL,
+  client     TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  note       TEXT,
+  content    TEXT NOT NULL
+) STRICT;
+
+-- One row for each live task, derived from its newest revision in the same transaction.
+CREATE TABLE tasks (
+  id           INTEGER PRIMARY KEY,
+  list         INTEGER NOT NULL,
+  seq          INTEGER NOT NULL,
+  condition    INTEGER NOT NULL, -- 0 ready, 1 ready for its assignee, 2 blocked, 3 parked, 4 deferred, 5 in progress, 6 completed
+  done         INTEGER NOT NULL, -- 1 when completed
+  owner        INTEGER NOT NULL, -- in names; 0 for none
+  parent       INTEGER NOT NULL, -- the effective parent; 0 for a root
+  lost_parent  INTEGER,          -- the stored parent when that is not live
+  rank         TEXT NOT NULL,
+  path         BLOB NOT NULL,    -- its bytes are the depth-first order
+  depth        INTEGER NOT NULL,
+  lease        INTEGER NOT NULL, -- its end; the largest integer for none
+  not_before   INTEGER,
+  parked       INTEGER NOT NULL,
+  open         TEXT NOT NULL,    -- the open blockers, in the order of blocked_by
+  has_blockers INTEGER NOT NULL,
+  has_paths    INTEGER NOT NULL,
+  has_details  INTEGER NOT NULL,
+  labels       TEXT NOT NULL,
+  subject      TEXT NOT NULL
+) STRICT;
+CREATE INDEX tasks_tree ON tasks (list, path, depth);
+CREATE INDEX tasks_children ON tasks (list, parent, rank);
+CREATE INDEX tasks_open_children ON tasks (parent, rank) WHERE done = 0 AND parent <> 0;
+CREATE INDEX tasks_orphans ON tasks (lost_parent) WHERE lost_parent IS NOT NULL;
+CREATE INDEX tasks_pending ON tasks (list, condition, path) WHERE condition <= 4;
+CREATE INDEX tasks_assigned ON tasks (list, owner, path) WHERE condition = 1;
+CREATE INDEX tasks_active ON tasks (list, owner, lease) WHERE condition = 5;
+CREATE INDEX tasks_done ON tasks (list, path) WHERE done = 1;
+CREATE INDEX tasks_owned ON tasks (list, owner, path) WHERE owner <> 0;
+CREATE INDEX tasks_timed ON tasks (list, condition, not_before) WHERE not_before IS NOT NULL;
+CREATE INDEX tasks_with_paths ON tasks (list, condition) WHERE has_paths = 1;
+
+-- Who waits for whom: one row for each blocker that a live task names, whether that exists or not.
+CREATE TABLE edges (
+  blocker INTEGER NOT NULL,
+  task    INTEGER NOT NULL,
+  PRIMARY KEY (blocker, task)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX edges_by_task ON edges (task);
+
+CREATE TABLE task_labels (
+  list  INTEGER NOT NULL,
+  label TEXT NOT NULL,
+  task  INTEGER NOT NULL,
+  PRIMARY KEY (list, label, task)
+) STRICT, WITHOUT ROWID;
+
+-- Deleted tasks; seq is the revision that deleted it.
+CREATE TABLE tombstones (
+  id   INTEGER PRIMARY KEY,
+  list INTEGER NOT NULL,
+  seq  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE receipts (
+  sender      TEXT NOT NULL,
+  key         TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  answer      TEXT NOT NULL,
+  expires_at  INTEGER NOT NULL,
+  PRIMARY KEY (sender, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX receipts_by_end ON receipts (expires_at);

@@ -1,0 +1,183 @@
+//! One transaction: the connection, the list in scope, and what a writing one still has to add to the counters.
+
+use std::cell::{Cell, RefCell};
+
+use rusqlite::{Connection, OptionalExtension, Params, Row as SqlRow};
+use taskbus_core::document;
+use taskbus_core::id::TaskId;
+use taskbus_core::name::{Identity, ListName};
+use taskbus_core::task::{Stamp, Task};
+use taskbus_core::time::Timestamp;
+
+use super::counters::Pending;
+use super::error::{Answer, Fault};
+use super::migrate::check_min_reader;
+use crate::store::StoreError;
+
+/// The list that no list has: questions about a list that does not exist find nothing.
+pub(super) const NO_LIST: i64 = -1;
+
+const OPENED: &str = "SELECT seq, min_reader FROM counters WHERE id = 0";
+const LIST_ID: &str = "SELECT id FROM lists WHERE name = ?1";
+const LIST_NAME: &str = "SELECT name FROM lists WHERE id = ?1";
+const NAME_ID: &str = "SELECT id FROM names WHERE name = ?1";
+const TASK: &str = "
+    SELECT t.id, m.revision, m.created_at, m.sender, m.content
+    FROM tasks t JOIN messages m ON m.seq = t.seq WHERE t.id = ?1 AND t.list = ?2";
+const TOMBSTONE: &str = "
+    SELECT t.id, m.revision, m.created_at, m.sender, m.content
+    FROM tombstones t JOIN messages m ON m.seq = t.seq WHERE t.id = ?1 AND t.list = ?2";
+
+/// A transaction on a connection.
+pub(super) struct Scope<'c> {
+    pub(super) connection: &'c Connection,
+    /// The store's name, for errors.
+    pub(super) store: &'c str,
+    list: Option<&'c ListName>,
+    list_id: Cell<Option<i64>>,
+    /// The store's clock when the transaction began.
+    pub(super) now: Timestamp,
+    /// The newest seq.
+    pub(super) seq: Cell<u64>,
+    /// None in a transaction that only reads.
+    pub(super) pending: Option<RefCell<Pending>>,
+}
+
+impl<'c> Scope<'c> {
+    /// Enters the transaction that has begun on the connection, with its first read.
+    pub(super) fn enter(
+        connection: &'c Connection,
+        store: &'c str,
+        list: Option<&'c ListName>,
+        now: Timestamp,
+        writes: bool,
+    ) -> rusqlite::Result<(Self, i64)> {
+        let (seq, min_reader) =
+            connection.prepare_cached(OPENED)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let pending = writes.then(RefCell::default);
+        let (list_id, seq) = (Cell::new(None), Cell::new(seq));
+        Ok((Self { connection, store, list, list_id, now, seq, pending }, min_reader))
+    }
+
+    /// Refuses a file that a newer version has changed since it was opened.
+    pub(super) fn check(min_reader: i64) -> Answer<()> {
+        check_min_reader(min_reader, 0)
+    }
+
+    /// Turns an inner answer into one of the seam.
+    pub(super) fn told<T>(&self, answer: Answer<T>) -> Result<T, StoreError> {
+        answer.map_err(|fault| fault.told(self.store))
+    }
+
+    /// The id of the list in scope, [`NO_LIST`] if there is no such list.
+    pub(super) fn list(&self) -> Answer<i64> {
+        if let Some(id) = self.list_id.get() {
+            return Ok(id);
+        }
+        let Some(name) = self.list else {
+            return Err(Fault::Misuse("BUG: asked about the tasks of no list".to_owned()));
+        };
+        let found = self.one(LIST_ID, [name.as_str()], |row| row.get(0))?;
+        self.list_id.set(found);
+        Ok(found.unwrap_or(NO_LIST))
+    }
+
+    pub(super) fn list_in_scope(&self) -> Option<&ListName> {
+        self.list
+    }
+
+    /// The name of a list.
+    pub(super) fn list_name(&self, id: i64) -> Answer<ListName> {
+        let name: String = self.connection.prepare_cached(LIST_NAME)?.query_row([id], |row| row.get(0))?;
+        valid(ListName::new(name), "list")
+    }
+
+    /// The number of an identity, if it was ever seen.
+    pub(super) fn name_id(&self, name: &Identity) -> Answer<Option<i64>> {
+        self.one(NAME_ID, [name.as_str()], |row| row.get(0))
+    }
+
+    /// The live task of the list in scope.
+    pub(super) fn live_task(&self, id: &TaskId) -> Answer<Option<Task>> {
+        self.document(TASK, id)
+    }
+
+    /// The deleted task of the list in scope.
+    pub(super) fn dead_task(&self, id: &TaskId) -> Answer<Option<Task>> {
+        self.document(TOMBSTONE, id)
+    }
+
+    fn document(&self, sql: &'static str, id: &TaskId) -> Answer<Option<Task>> {
+        let Some(number) = as_row_id(id) else { return Ok(None) };
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query((number, self.list()?))?;
+        rows.next()?.map(task_from).transpose()
+    }
+
+    /// The live tasks with these numbers, in this order.
+    pub(super) fn live_tasks(&self, ids: &[i64]) -> Answer<Vec<Task>> {
+        let tasks = ids.iter().map(|&id| {
+            let task = self.live_task(&task_id(id)?)?;
+            task.ok_or_else(|| Fault::Damaged(format!("task {id} is listed but has no document")))
+        });
+        tasks.collect()
+    }
+
+    /// The first row of a query.
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&SqlRow<'_>) -> rusqlite::Result<T>,
+    ) -> Answer<Option<T>> {
+        Ok(self.connection.prepare_cached(sql)?.query_row(params, read).optional()?)
+    }
+
+    /// Every row of a query.
+    pub(super) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&SqlRow<'_>) -> rusqlite::Result<T>,
+    ) -> Answer<Vec<T>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params, read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Runs a statement; says how many rows it changed.
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Answer<usize> {
+        Ok(self.connection.prepare_cached(sql)?.execute(params)?)
+    }
+}
+
+/// Reads a task from id, revision, time, sender and document.
+pub(super) fn task_from(row: &SqlRow<'_>) -> Answer<Task> {
+    let id = task_id(row.get(0)?)?;
+    let sender: Option<String> = row.get(3)?;
+    let by = sender.map(|name| valid(Identity::new(name), "sender")).transpose()?;
+    let updated = Stamp { at: Timestamp::from_millis(row.get(2)?), by };
+    let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
+    document::decode(id, row.get(1)?, updated, text).map_err(|error| Fault::Damaged(error.to_string()))
+}
+
+/// The row that a task id names; none for text, which this store never mints.
+pub(super) fn as_row_id(id: &TaskId) -> Option<i64> {
+    id.as_number().and_then(|number| i64::try_from(number).ok())
+}
+
+/// The task id of a row.
+pub(super) fn task_id(id: i64) -> Answer<TaskId> {
+    let number = u64::try_from(id).ok().and_then(|number| TaskId::number(number).ok());
+    number.ok_or_else(|| Fault::Damaged(format!("{id} is no task id")))
+}
+
+/// Task ids of rows.
+pub(super) fn task_ids(ids: &[i64]) -> Answer<Vec<TaskId>> {
+    ids.iter().map(|&id| task_id(id)).collect()
+}
+
+/// What was checked before it was stored, and must still pass.
+pub(super) fn valid<T, E: std::fmt::Display>(parsed: Result<T, E>, what: &str) -> Answer<T> {
+    parsed.map_err(|error| Fault::Damaged(format!("a stored {what} {error}")))
+}

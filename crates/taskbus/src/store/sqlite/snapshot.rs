@@ -1,0 +1,148 @@
+//! The questions of [`Snapshot`], and the history of a task.
+
+use rusqlite::Row as SqlRow;
+use taskbus_core::change::Kind;
+use taskbus_core::glob::PathGlob;
+use taskbus_core::id::TaskId;
+use taskbus_core::name::{Identity, Key, ListName};
+use taskbus_core::text::Note;
+use taskbus_core::time::Timestamp;
+
+use super::error::{Answer, Fault};
+use super::scope::{Scope, as_row_id, task_from, task_id, valid};
+use crate::store::{ListRow, Page, PageQuery, ReceiptRow, RevisionRow, SessionRow, Snapshot, StoreError};
+
+const SEQ: &str = "
+    SELECT seq FROM tasks WHERE id = ?1 AND list = ?2
+    UNION ALL SELECT seq FROM tombstones WHERE id = ?1 AND list = ?2";
+const REVISION: &str = "
+    SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous
+    FROM messages WHERE seq = ?1";
+const HOME: &str = "
+    SELECT name FROM lists WHERE id = coalesce(
+        (SELECT list FROM tasks WHERE id = ?1), (SELECT list FROM tombstones WHERE id = ?1))";
+
+impl Snapshot for Scope<'_> {
+    fn lists(&self) -> Result<Vec<ListRow>, StoreError> {
+        self.told(self.list_rows())
+    }
+
+    fn list(&self, name: &ListName) -> Result<Option<ListRow>, StoreError> {
+        self.told(self.list_row(name))
+    }
+
+    fn seq(&self, id: &TaskId) -> Result<Option<u64>, StoreError> {
+        self.told(self.newest(id))
+    }
+
+    fn page(&self, query: &PageQuery) -> Result<Page, StoreError> {
+        self.told(self.page_of(query))
+    }
+
+    fn ready_with_paths(&self, now: Timestamp) -> Result<Vec<(TaskId, Vec<PathGlob>)>, StoreError> {
+        self.told(self.paths_of_ready(now))
+    }
+
+    fn history(&self, id: &TaskId, before: Option<u64>, limit: usize) -> Result<Vec<RevisionRow>, StoreError> {
+        self.told(self.revisions(id, before, limit))
+    }
+
+    fn session(&self, name: &Identity) -> Result<Option<SessionRow>, StoreError> {
+        self.told(self.session_of(name))
+    }
+
+    fn sessions(&self, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+        self.told(self.live_sessions(now))
+    }
+
+    fn held_by(&self, owner: &Identity) -> Result<Vec<(ListName, TaskId)>, StoreError> {
+        self.told(self.holdings(owner))
+    }
+
+    fn has_expired_receipts(&self, now: Timestamp) -> Result<bool, StoreError> {
+        self.told(self.any_expired_receipt(now))
+    }
+
+    fn receipt(&self, sender: &Identity, key: &Key, now: Timestamp) -> Result<Option<ReceiptRow>, StoreError> {
+        self.told(self.receipt_of(sender, key, now))
+    }
+}
+
+impl Scope<'_> {
+    /// The list that a task belongs to, live or deleted.
+    pub(super) fn home(&self, id: &TaskId) -> Answer<Option<ListName>> {
+        let Some(id) = as_row_id(id) else { return Ok(None) };
+        let name: Option<String> = self.one(HOME, [id], |row| row.get(0))?;
+        name.map(|name| valid(ListName::new(name), "list")).transpose()
+    }
+
+    fn newest(&self, id: &TaskId) -> Answer<Option<u64>> {
+        let Some(id) = as_row_id(id) else { return Ok(None) };
+        self.one(SEQ, (id, self.list()?), |row| row.get(0))
+    }
+
+    fn holdings(&self, owner: &Identity) -> Answer<Vec<(ListName, TaskId)>> {
+        let Some(owner) = self.name_id(owner)? else { return Ok(Vec::new()) };
+        let rows = self.held_by_name(owner)?.into_iter();
+        let mut held: Vec<(ListName, TaskId)> =
+            rows.map(|(list, id)| Ok((self.list_name(list)?, task_id(id)?))).collect::<Answer<_>>()?;
+        held.sort();
+        Ok(held)
+    }
+
+    /// Walks back along `previous`, from `before` if that is one of the task's revisions, else from the newest.
+    fn revisions(&self, id: &TaskId, before: Option<u64>, limit: usize) -> Answer<Vec<RevisionRow>> {
+        let mut at = self.newest(id)?.unwrap_or(0);
+        if let Some(before) = before
+            && at > before
+            && let Some((revision, previous)) = self.revision(before)?
+            && revision.task.id == *id
+        {
+            at = previous;
+        }
+        let mut found = Vec::new();
+        while at > 0 && found.len() < limit {
+            let (revision, previous) =
+                self.revision(at)?.ok_or_else(|| Fault::Damaged(format!("revision {at} of task {id} is missing")))?;
+            if previous >= at {
+                return Err(Fault::Damaged(format!("revision {at} of task {id} follows {previous}")));
+            }
+            at = previous;
+            if before.is_none_or(|before| revision.seq < before) {
+                found.push(revision);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A revision of a task, and the seq of the one before.
+    fn revision(&self, seq: u64) -> Answer<Option<(RevisionRow, u64)>> {
+        let mut statement = self.connection.prepare_cached(REVISION)?;
+        let mut rows = statement.query([seq])?;
+        rows.next()?.map(|row| revision_from(seq, row)).transpose()
+    }
+}
+
+/// Reads a revision from the columns of `REVISION`.
+pub(super) fn revision_from(seq: u64, row: &SqlRow<'_>) -> Answer<(RevisionRow, u64)> {
+    let previous: u64 = row.get(9)?;
+    let note: Option<String> = row.get(6)?;
+    let revision = RevisionRow {
+        seq,
+        kind: kind_from(row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?, previous)?,
+        task: task_from(row)?,
+        note: note.map(|note| valid(Note::new(note), "note")).transpose()?,
+        context: row.get(7)?,
+        client: row.get(8)?,
+    };
+    Ok((revision, previous))
+}
+
+/// The word of a created and of a changed task is the same: empty. Only a created one follows nothing.
+fn kind_from(word: &str, previous: u64) -> Answer<Kind> {
+    if word.is_empty() {
+        return Ok(if previous == 0 { Kind::Created } else { Kind::Changed });
+    }
+    let found = Kind::ALL.into_iter().find(|kind| kind.as_str() == word);
+    found.ok_or_else(|| Fault::Damaged(format!("a revision has the unknown type {word:?}")))
+}
