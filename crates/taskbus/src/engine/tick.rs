@@ -12,6 +12,8 @@ use crate::store::{Abort, Author, Snapshot, Tx, read_with, write_with};
 
 /// Most tasks mended, and most receipts dropped, in one transaction.
 const BATCH: usize = 256;
+/// Receipts after which a tick leaves the rest to the next one.
+const RECEIPTS: usize = 16 * BATCH;
 
 /// What to mend.
 #[derive(Clone, Copy)]
@@ -78,9 +80,10 @@ impl Engine {
 
     fn drop_receipts(&self) -> Result<usize, Error> {
         let now = self.store.now()?;
-        if !read_with(self.store(), None, |snapshot| snapshot.has_expired_receipts(now))? {
-            return Ok(0);
+        let mut all = 0;
+        while all < RECEIPTS && read_with(self.store(), None, |snapshot| snapshot.has_expired_receipts(now))? {
+            all += write_with(self.store(), None, |tx| Ok(tx.drop_receipts(now, BATCH)?))?;
         }
-        Ok(write_with(self.store(), None, |tx| Ok(tx.drop_receipts(now, BATCH)?))?)
+        Ok(all)
     }
 }

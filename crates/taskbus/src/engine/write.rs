@@ -199,7 +199,7 @@ fn answer(
 
 fn written(around: &dyn Snapshot, list: &ListName, effect: Effect, entries: &[Entry]) -> Result<Written, StoreError> {
     Ok(Written {
-        replaced: if effect.written { replaced(&effect.task.id, entries) } else { 0 },
+        replaced: replaced(&effect.task.id, entries),
         deleted: effect.deleted,
         unblocked: effect.unblocked,
         open_children: effect.open_children,
@@ -209,7 +209,8 @@ fn written(around: &dyn Snapshot, list: &ListName, effect: Effect, entries: &[En
     })
 }
 
-/// The seq of the revision that the call's own last change of a task replaced: after a fix-up, the fix-up's.
+/// The seq of the revision that the call's own last change of a task replaced: after a fix-up, the fix-up's; 0 when
+/// it changed nothing.
 fn replaced(id: &TaskId, entries: &[Entry]) -> u64 {
     let own = |entry: &&Entry| entry.task.id == *id && !matches!(entry.kind, Kind::Reclaimed | Kind::Reranked);
     entries.iter().rev().find(own).map_or(0, |entry| entry.appended.replaced)

@@ -58,7 +58,7 @@ on_every_store! {
         let watched = Watched::over(&mut place);
         let sam = place.person("Sam");
         let ids = scene(&sam);
-        let before = dump(&place, &sam);
+        let (before, newest) = (dump(&place, &sam), place.latest_seq());
         for command in commands(&sam, &ids) {
             for fault in [Fault::Late, Fault::Panic] {
                 let version = place.store.version().unwrap();
@@ -69,6 +69,8 @@ on_every_store! {
                 assert_eq!(place.store.version().unwrap(), version);
             }
         }
+        assert_eq!(sam.create("next").as_number(), Some(place.latest_seq()), "no seq was lost");
+        assert_eq!(place.latest_seq(), newest + 1);
         for command in commands(&sam, &ids) {
             let sent = sam.send(command.clone(), None);
             assert!(sent.is_ok(), "{command:?}: {sent:?}");

@@ -6,6 +6,7 @@ mod atomic;
 mod claims;
 mod graph;
 mod limits;
+mod model;
 mod reads;
 mod receipts;
 mod reclaim;

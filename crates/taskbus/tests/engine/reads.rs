@@ -177,6 +177,12 @@ on_every_store! {
             assert_eq!((ids.len(), total), (6, 6));
             assert_eq!(ids[1..], free[..]);
         }
+        let label = Label::new("rust").unwrap();
+        let labelled = Draft { labels: [label.clone()].into(), ..touching("labelled", "src/a.rs") };
+        sam.draft(labelled.clone());
+        let paths = [PathGlob::new("elsewhere").unwrap()].into();
+        let apart = sam.draft(Draft { paths, ..labelled });
+        assert_eq!(all_pages(&sam, &ListAsk { label: Some(label), ..ready.clone() }, 2), (vec![apart], 1));
         let below = ListAsk { below: Some(top.clone()), ..ready };
         assert_eq!(all_pages(&sam, &below, 2), (vec![], 0));
         assert_eq!(sam.next(Next { parent: Some(top), ..Next::default() }).tasks, []);

@@ -135,7 +135,8 @@ on_every_store! {
         kim.create("the one write of this second");
         assert!(matches!(refusal(kim.claim(&id)), Refusal::RateLimited { .. }));
         assert_eq!(place.kinds(&id).len(), 2, "a refused claim takes its fix-up back");
-        assert_eq!(held_by(&kim.get(&id).task), ("pending", None));
+        assert_eq!(kim.update(&id, Patch::release()).unwrap().replaced, 0);
+        assert_eq!(place.kinds(&id), ["", "", "reclaimed"]);
     }
 
     fn anyone_may_release_or_delete_what_is_abandoned(place) {

@@ -27,6 +27,14 @@ on_every_store! {
         assert_eq!(again.others.len(), 4);
     }
 
+    fn a_name_is_free_thirty_seconds_after_its_last_heartbeat(place) {
+        place.person("Sam");
+        place.clock.advance(29_999);
+        assert_eq!(name(&place.engine(Limits::default()), "Sam"), "Sam2");
+        place.clock.advance(1);
+        assert_eq!(name(&place.engine(Limits::default()), "Sam"), "Sam");
+    }
+
     fn names_taken_at_the_same_moment_differ(place) {
         let (a, b) = (place.engine(Limits::default()), place.engine(Limits::default()));
         let (x, y) = race(|| name(&a, "Sam"), || name(&b, "Sam"));
@@ -114,10 +122,11 @@ on_every_store! {
         place.person("Sam");
         let id = first.create("by hand");
         first.claim_for(&id, 3600).unwrap();
-        place.clock.advance(3_599_000);
+        place.clock.advance(60_000);
+        let second = place.command("Pat");
+        place.clock.advance(3_539_000);
         let kim = place.person("Kim");
         assert_eq!(holder(kim.claim(&id)), "Pat");
-        let second = place.command("Pat");
         assert_eq!((second.name.as_str(), place.kinds(&id).len()), ("Pat", 2));
         second.complete(&id).unwrap();
     }

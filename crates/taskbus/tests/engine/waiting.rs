@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use taskbus::answer::Taken;
-use taskbus::core::command::{Command, Finish, LeaseAsk, Next};
+use taskbus::core::command::{Command, Finish, LeaseAsk, Next, Patch};
+use taskbus::core::task::Status;
 
 use crate::support::{Person, Watched, on_every_store, taken};
 
@@ -92,6 +93,18 @@ on_every_store! {
         assert_eq!(taken.tasks[0].subject.as_str(), "second");
         assert_eq!(taken.completed.unwrap().task.id, id);
         assert_eq!(place.kinds(&id).len(), 3);
+    }
+
+    fn what_was_completed_before_waiting_is_not_completed_again(place) {
+        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let id = kim.create("reopened");
+        kim.claim(&id).unwrap();
+        let finish = Finish { id: id.clone(), result: None, fence: None };
+        let next = Next { complete: Some(finish), ..Next::default() };
+        let reopen = Patch { status: Some(Status::Pending), ..Patch::default() };
+        let taken = while_waiting(&kim, next, || drop(sam.update(&id, reopen).unwrap()));
+        assert_eq!(taken.tasks[0].id, id);
+        assert_eq!(kim.get(&id).task.status, Status::InProgress);
     }
 
     fn a_key_keeps_only_the_last_answer_of_a_wait(place) {
