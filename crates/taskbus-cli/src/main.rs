@@ -2,13 +2,15 @@
 //! tasks it learns from the engine of the `taskbus` library.
 
 mod cli;
+mod demo;
 mod mcp;
+mod options;
+mod plan;
 mod project;
-mod start;
 mod store;
+mod term;
 mod wire;
 
 fn main() -> std::process::ExitCode {
-    let args: Vec<_> = std::env::args_os().skip(1).collect();
-    if args.first().is_some_and(|first| first == "mcp") { start::mcp(args) } else { cli::main() }
+    cli::main(&options::Doors { mcp: mcp::start, demo: demo::run, demo_worker: demo::work })
 }

@@ -5,14 +5,15 @@ use serde_json::{Map, Value, json};
 use taskbus::store::{Abilities, Store};
 use taskbus_core::neighbourhood::Tally;
 
-use super::args::{Cli, Globals};
+use super::args::Cli;
 use super::desk::Desk;
-use super::failure::{DONE, Failure, REFUSED, UNAVAILABLE};
 use super::next::{tally_json, tally_words};
-use super::report::Report;
-use super::safe::display_safe;
 use super::show::Sheet;
+use crate::options::Globals;
 use crate::project::{ChosenList, Source};
+use crate::term::failure::{DONE, Failure, REFUSED, UNAVAILABLE};
+use crate::term::report::Report;
+use crate::term::safe::display_safe;
 
 /// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -20,7 +21,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The store, the list and the name that commands would use.
 pub(crate) fn status(desk: &Desk) -> Result<Box<dyn Report>, Failure> {
     let store = desk.engine.store();
-    let list = desk.chosen_list().map(Clone::clone).map_err(|failure| failure.words());
+    let list = desk.chosen_list().cloned().map_err(|failure| failure.words());
     let lists = desk.engine.lists()?;
     let known = list.as_ref().is_ok_and(|list| lists.iter().any(|row| row.name == list.name));
     let tally = match &list {

@@ -1,6 +1,5 @@
 //! The table of commands and flags. Help, completions and manual pages come from it.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -8,6 +7,7 @@ use taskbus_core::id::TaskId;
 use taskbus_core::task::Status;
 
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
+use crate::options::{Demo, DemoWorker, Globals, Mcp};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store unavailable, 4 nothing came in time.
@@ -32,27 +32,36 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Everywhere")]
-pub(crate) struct Globals {
-    /// Print one JSON value on standard output, errors too
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Act under this name [default: the name of the user]
-    #[arg(long = "as", value_name = "NAME", global = true, env = "TASKBUS_AS", hide_env_values = true)]
-    pub(crate) name: Option<String>,
-    /// Work on this list; `demo` and `tasks/demo` are the same [default: the project's own]
-    #[arg(long, value_name = "NAME", global = true, env = "TASKBUS_LIST", hide_env_values = true)]
-    pub(crate) list: Option<String>,
-    /// Where tasks are kept: sqlite:PATH or memory: [default: taskbus.db in the user's data directory]
-    #[arg(long, value_name = "URL", global = true, env = "TASKBUS_STORE", hide_env_values = true)]
-    pub(crate) store: Option<OsString>,
-}
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Those that work on a store.
+    #[command(flatten)]
+    AtDesk(AtDesk),
+    /// Serve the tools to an agent over standard input and output (MCP)
+    Mcp(Mcp),
+    /// Watch several worker processes do a plan together, and one of them die
+    Demo(Demo),
+    /// One worker of the demo
+    #[command(hide = true)]
+    DemoWorker(DemoWorker),
+    /// Check the store and the surroundings
+    Doctor,
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// Of this command
+        command: Option<String>,
+    },
+}
+
+/// The commands that work on a store.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AtDesk {
     /// Add a task
     Add(Box<Add>),
     /// Add a whole plan: a Markdown checklist or JSON, all of it or nothing
@@ -94,18 +103,6 @@ pub(crate) enum Command {
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
-    /// Check the store and the surroundings
-    Doctor,
-    /// Print a completion script for a shell
-    Completions {
-        /// Which shell
-        shell: clap_complete::Shell,
-    },
-    /// Print the manual page
-    Man {
-        /// Of this command
-        command: Option<String>,
-    },
 }
 
 /// `add`.

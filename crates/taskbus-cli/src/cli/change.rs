@@ -12,12 +12,12 @@ use taskbus_core::time::Timestamp;
 
 use super::args::{Add, Claim, Done, Guard, One, Place, Release, Remove, Update};
 use super::desk::{Desk, Making};
-use super::failure::Failure;
 use super::input;
 use super::json;
-use super::report::Report;
 use super::show;
 use super::values::{Lease, Moment, Pair};
+use crate::term::failure::Failure;
+use crate::term::report::Report;
 
 /// Adds a task.
 pub(crate) fn add(desk: &Desk, add: Add) -> Result<Box<dyn Report>, Failure> {
@@ -54,8 +54,8 @@ pub(crate) fn remove(desk: &Desk, remove: Remove) -> Result<Box<dyn Report>, Fai
 }
 
 /// Changes a task.
-pub(crate) fn update(desk: &Desk, update: Update) -> Result<Box<dyn Report>, Failure> {
-    let (id, patch) = (update.id.clone(), patch(desk, &update)?);
+pub(crate) fn update(desk: &Desk, update: &Update) -> Result<Box<dyn Report>, Failure> {
+    let (id, patch) = (update.id.clone(), patch(desk, update)?);
     let patch = guarded(desk, patch, &update.guard)?;
     change(desk, id, patch, &update.key, Verb::Updated)
 }
@@ -267,7 +267,7 @@ pub(crate) fn hold(task: &TaskView, now: Timestamp) -> String {
 pub(crate) fn consequences(written: &Written) -> String {
     let mut words = String::new();
     for warning in &written.warnings {
-        words.push_str(&format!("  {}\n", super::safe::display_safe(warning)));
+        words.push_str(&format!("  {}\n", crate::term::safe::display_safe(warning)));
     }
     if !written.unblocked.is_empty() {
         words.push_str(&format!("  now ready: {}\n", show::ids(&written.unblocked)));

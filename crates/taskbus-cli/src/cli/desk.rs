@@ -10,13 +10,13 @@ use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::refusal::{Conflict, Missing, Refusal};
 
-use super::args::Globals;
-use super::failure::Failure;
 use super::input::Input;
-use super::report::say;
 use super::user;
+use crate::options::Globals;
 use crate::project::{self, ChosenList, Source, Surroundings};
 use crate::store;
+use crate::term::failure::Failure;
+use crate::term::report::say;
 
 /// What this program calls itself in sessions and revisions.
 pub(crate) const CLIENT: &str = concat!("taskbus-cli/", env!("CARGO_PKG_VERSION"));

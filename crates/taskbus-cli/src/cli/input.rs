@@ -12,7 +12,7 @@ use taskbus_core::name::{Identity, Key, Label};
 use taskbus_core::text::{Body, Note, Subject};
 
 use super::args;
-use super::failure::Failure;
+use crate::term::failure::Failure;
 
 /// Reads what flags point at. Standard input can be read once.
 #[derive(Debug, Default)]

@@ -1,21 +1,17 @@
 //! The command line: arguments in, one call of the engine, a report out. It decides nothing; it translates.
 //!
-//! Read [`run`], then [`args`] for what there is, [`desk`] for what a command works at, and [`failure`] for how it
-//! may end.
+//! Read [`run`], then [`args`] for what there is, [`desk`] for what a command works at, and [`crate::term::failure`] for
+//! how it may end.
 
 mod about;
 mod args;
 mod change;
 mod desk;
-mod failure;
+mod import;
 mod input;
 mod json;
-mod layout;
 mod next;
-mod plan;
 mod read;
-mod report;
-mod safe;
 mod show;
 mod user;
 mod values;
@@ -27,62 +23,60 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 use taskbus::store::View;
 
-use self::args::{Cli, Command};
+use self::args::{AtDesk, Cli, Command};
 use self::desk::Desk;
-use self::failure::{DONE, Failure};
-use self::report::Report;
+use crate::options::Doors;
+use crate::term::failure::{DONE, Failure};
+use crate::term::report::{self, Report};
 
 /// Runs the command line.
-pub(crate) fn main() -> ExitCode {
+pub(crate) fn main(doors: &Doors) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let json = before_dashes(&args).any(|arg| arg == "--json");
-    let code = run(&args, json).unwrap_or_else(|failure| report::print_failure(&failure, json));
-    ExitCode::from(code)
+    run(doors, &args, json).unwrap_or_else(|failure| report::print_failure(&failure, json).into())
 }
 
-fn run(args: &[OsString], json: bool) -> Result<u8, Failure> {
-    let cli = match Cli::try_parse_from(args) {
+fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure> {
+    let Cli { globals, command } = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return explain(&error),
+        Err(error) => return explain(&error).map(ExitCode::from),
     };
-    if let Command::Add(add) = &cli.command {
-        check_no_option(add.subject.as_deref(), args)?;
-    }
-    let report = answer(cli)?;
-    report::print(&*report, json)
+    let report = match command {
+        Command::Mcp(mcp) => return Ok((doors.mcp)(globals, &mcp)),
+        Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
+        Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
+        Command::Doctor => about::doctor(globals),
+        Command::Completions { shell } => about::completions(shell),
+        Command::Man { command } => about::man(command.as_deref())?,
+        Command::AtDesk(command) => {
+            check_no_option(&command, args)?;
+            at_desk(&Desk::open(globals)?, command)?
+        }
+    };
+    report::print(&*report, json).map(ExitCode::from)
 }
 
-fn answer(cli: Cli) -> Result<Box<dyn Report>, Failure> {
-    match cli.command {
-        Command::Completions { shell } => return Ok(about::completions(shell)),
-        Command::Man { command } => return about::man(command.as_deref()),
-        Command::Doctor => return Ok(about::doctor(cli.globals)),
-        _ => {}
-    }
-    let desk = Desk::open(cli.globals)?;
-    match cli.command {
-        Command::Add(add) => change::add(&desk, *add),
-        Command::Plan(plan) => plan::plan(&desk, &plan),
-        Command::Claim(claim) => change::claim(&desk, claim),
-        Command::Done(done) => change::done(&desk, done),
-        Command::Release(release) => change::release(&desk, release),
-        Command::Update(update) => change::update(&desk, *update),
-        Command::Rm(remove) => change::remove(&desk, remove),
-        Command::Restore(one) => change::restore(&desk, one),
-        Command::Next(next) => next::next(&desk, next),
-        Command::Wait(wait) => next::wait(&desk, &wait),
-        Command::Show(show) => read::show(&desk, &show),
-        Command::List(list) | Command::Tree(list) => read::list(&desk, &list, View::Tree),
-        Command::Ready(list) => read::list(&desk, &list, View::Ready),
-        Command::Blocked(list) => read::list(&desk, &list, View::Blocked),
-        Command::Why(one) => read::why(&desk, &one),
-        Command::Log(one) => read::log(&desk, &one),
-        Command::Lists => read::lists(&desk),
-        Command::Who => read::who(&desk),
-        Command::Status => about::status(&desk),
-        Command::Completions { .. } | Command::Man { .. } | Command::Doctor => {
-            unreachable!("BUG: commands without a store were answered above")
-        }
+fn at_desk(desk: &Desk, command: AtDesk) -> Result<Box<dyn Report>, Failure> {
+    match command {
+        AtDesk::Add(add) => change::add(desk, *add),
+        AtDesk::Plan(plan) => import::import(desk, &plan),
+        AtDesk::Claim(claim) => change::claim(desk, claim),
+        AtDesk::Done(done) => change::done(desk, done),
+        AtDesk::Release(release) => change::release(desk, release),
+        AtDesk::Update(update) => change::update(desk, &update),
+        AtDesk::Rm(remove) => change::remove(desk, remove),
+        AtDesk::Restore(one) => change::restore(desk, one),
+        AtDesk::Next(next) => next::next(desk, next),
+        AtDesk::Wait(wait) => next::wait(desk, &wait),
+        AtDesk::Show(show) => read::show(desk, &show),
+        AtDesk::List(list) | AtDesk::Tree(list) => read::list(desk, &list, View::Tree),
+        AtDesk::Ready(list) => read::list(desk, &list, View::Ready),
+        AtDesk::Blocked(list) => read::list(desk, &list, View::Blocked),
+        AtDesk::Why(one) => read::why(desk, &one),
+        AtDesk::Log(one) => read::log(desk, &one),
+        AtDesk::Lists => read::lists(desk),
+        AtDesk::Who => read::who(desk),
+        AtDesk::Status => about::status(desk),
     }
 }
 
@@ -100,8 +94,9 @@ fn explain(error: &clap::Error) -> Result<u8, Failure> {
 }
 
 /// A subject such as `--lable` is surely a mistyped option, unless it came after `--`.
-fn check_no_option(subject: Option<&str>, args: &[OsString]) -> Result<(), Failure> {
-    let Some(subject) = subject else { return Ok(()) };
+fn check_no_option(command: &AtDesk, args: &[OsString]) -> Result<(), Failure> {
+    let AtDesk::Add(add) = command else { return Ok(()) };
+    let Some(subject) = &add.subject else { return Ok(()) };
     let word = subject.strip_prefix("--").or_else(|| subject.strip_prefix('-'));
     let looks_like_one = word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()));
     if looks_like_one && before_dashes(args).count() == args.len() {

@@ -15,11 +15,11 @@ use taskbus_core::time::Timestamp;
 use super::args::{Next, Wait};
 use super::change::{consequences, hold, lease_ask};
 use super::desk::Desk;
-use super::failure::{DONE, Failure, LATE};
 use super::input;
 use super::json;
-use super::report::Report;
 use super::show;
+use crate::term::failure::{DONE, Failure, LATE};
+use crate::term::report::Report;
 
 /// The longest that one look at the store may be away: leases end and deferred tasks become ready without anybody
 /// writing.
@@ -141,7 +141,7 @@ fn idle_words(list: &ListName, idle: &Idle, now: Timestamp) -> String {
         let owner = holder.owner.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
         let until = holder.leased_until.map_or_else(String::new, |at| format!(" until {}", show::when(at, now)));
         let line = format!("  #{} is held by {owner}{until}", holder.id);
-        words.push_str(&format!("{}\n", super::safe::display_safe(&line)));
+        words.push_str(&format!("{}\n", crate::term::safe::display_safe(&line)));
     }
     words
 }
@@ -198,7 +198,7 @@ impl Report for Waited {
             1 => format!("1 task is ready on {}: taskbus next", self.list),
             n => format!("{n} tasks are ready on {}: taskbus next", self.list),
         };
-        format!("{}\n{}", super::safe::display_safe(&head), tally_words(&self.tally))
+        format!("{}\n{}", crate::term::safe::display_safe(&head), tally_words(&self.tally))
     }
 
     fn exit(&self) -> u8 {

@@ -12,13 +12,13 @@ use taskbus_core::time::Timestamp;
 
 use super::args::{List, One, Show};
 use super::desk::Desk;
-use super::failure::Failure;
 use super::input;
 use super::json;
-use super::layout::{Cell, Column, Table};
-use super::report::Report;
-use super::safe::display_safe;
 use super::show::{self, Sheet};
+use crate::term::failure::Failure;
+use crate::term::layout::{Cell, Column, Table};
+use crate::term::report::Report;
+use crate::term::safe::display_safe;
 use crate::wire;
 
 /// A page of the list, or all of it.

@@ -6,7 +6,7 @@ use taskbus_core::id::TaskId;
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
-use super::safe::{display_safe, display_safe_lines};
+use crate::term::safe::{display_safe, display_safe_lines};
 
 /// Pending, in progress, completed, blocked.
 pub(crate) fn mark(status: Status, blocked: bool) -> &'static str {

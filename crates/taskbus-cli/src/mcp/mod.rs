@@ -22,6 +22,7 @@ mod near;
 mod people;
 mod schema;
 mod sdk;
+mod start;
 mod stdio;
 mod table;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use taskbus_core::text::TextError;
 
 use self::desk::Desk;
 use self::people::{Hints, People};
+pub(crate) use self::start::start;
 use crate::wire::error::Failure;
 
 /// How to serve.

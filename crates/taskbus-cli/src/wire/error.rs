@@ -87,21 +87,6 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// The error of a call, in the common form.
-pub(crate) fn error(error: &Error) -> Map<String, Value> {
-    Failure::from(error).to_object()
-}
-
-/// Any other error in the common form.
-pub(crate) fn body(
-    code: &'static str,
-    message: &str,
-    retryable: bool,
-    facts: Map<String, Value>,
-) -> Map<String, Value> {
-    Failure { code, message: message.to_owned(), retryable, facts }.to_object()
-}
-
 /// One word for what is wrong with a store.
 fn reason(error: &StoreError) -> &'static str {
     match error {

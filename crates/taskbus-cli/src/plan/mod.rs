@@ -1,43 +1,19 @@
-//! The command `plan`: a file with many tasks, imported all at once or not at all. The engine decides; here the
-//! file is read ([`markdown`], [`list`]) and what is wrong in it is named by its line.
+//! Reads files with many tasks: Markdown checklists ([`markdown`]) and JSON ([`list`]). What is wrong in one is named
+//! by its line. Nothing is decided here; the engine judges the plan as a whole.
 
 mod list;
 mod markdown;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
 
-use serde_json::{Map, Value, json};
-use taskbus::answer::{Answer, PlannedTask};
-use taskbus_core::command::{Command, Draft, Planned};
+use serde_json::Value;
+use taskbus_core::command::{Draft, Planned};
+use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
-use taskbus_core::limits;
-use taskbus_core::name::{Key, ListName};
-use taskbus_core::neighbourhood::ListRules;
-use taskbus_core::text::{Body, Subject};
+use taskbus_core::name::Label;
+use taskbus_core::text::{Body, Subject, TextError};
 use taskbus_core::time::Timestamp;
-
-use super::args::Plan;
-use super::desk::{Desk, Making};
-use super::failure::Failure;
-use super::input;
-use super::report::Report;
-use super::safe::display_safe;
-use super::show;
-
-/// Imports a file.
-pub(crate) fn plan(desk: &Desk, plan: &Plan) -> Result<Box<dyn Report>, Failure> {
-    let text = desk.input.raw(&plan.file)?;
-    let list = desk.list()?.clone();
-    let key = input::key(&plan.key)?.unwrap_or_else(|| key_of(&text, &list));
-    let tasks = read(&text).map_err(|error| error.of(&plan.file))?;
-    let rules = ListRules { max_reclaims: limits::PLAN_MAX_RECLAIMS, ..ListRules::default() };
-    let making = Making { create: plan.create, willing: false, rules };
-    let answer = desk.execute_making_list(Command::Plan(tasks), Some(key), making)?;
-    let Answer::Planned(tasks) = answer else { unreachable!("BUG: a plan answers with its tasks") };
-    Ok(Box::new(Imported { list, tasks }))
-}
 
 /// The tasks of a plan, Markdown or JSON by what it looks like.
 pub(crate) fn read(text: &str) -> Result<Vec<Planned>, PlanError> {
@@ -50,13 +26,6 @@ pub(crate) fn read(text: &str) -> Result<Vec<Planned>, PlanError> {
     let parents: BTreeSet<usize> = items.iter().filter_map(|item| item.parent).collect();
     let keys: Vec<Option<String>> = (0..items.len()).map(|at| items[at].key_for(parents.contains(&at))).collect();
     items.into_iter().enumerate().map(|(at, item)| item.planned(keys[at].clone(), &keys)).collect()
-}
-
-/// The same file on the same list is the same plan.
-fn key_of(text: &str, list: &ListName) -> Key {
-    let mut hash = blake3::Hasher::new();
-    hash.update(list.as_str().as_bytes()).update(b"\n").update(text.as_bytes());
-    Key::new(format!("plan-{}", hash.finalize().to_hex())).expect("BUG: a hash is a key")
 }
 
 fn is_json(text: &str) -> bool {
@@ -77,10 +46,9 @@ impl PlanError {
         Self { line, problem: problem.into() }
     }
 
-    /// The error as one of a file.
-    fn of(self, path: &Path) -> Failure {
-        let file = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
-        Failure::Input { line: self.line, words: format!("{file}, {self}; nothing was imported") }
+    /// The line, from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.line
     }
 }
 
@@ -122,18 +90,22 @@ impl Item {
     }
 
     fn draft(self) -> Result<Draft, PlanError> {
-        let at = |field: &str, error: &dyn fmt::Display| PlanError::new(self.line, format!("the {field} {error}"));
-        let words = |field: &str, failure: &Failure| PlanError::new(self.line, format!("{field}: {}", failure.words()));
-        let subject = Subject::new(self.subject).map_err(|error| at("subject", &error))?;
-        let description = (!self.description.is_empty()).then(|| Body::new(self.description)).transpose();
+        let line = self.line;
+        let wrong = move |field: &str| {
+            let field = field.to_owned();
+            move |error: TextError| PlanError::new(line, format!("the {field} {error}"))
+        };
+        let some = |text: String| (!text.is_empty()).then_some(text);
+        let labels: Result<BTreeSet<Label>, _> = self.labels.into_iter().map(Label::new).collect();
+        let paths: Result<BTreeSet<PathGlob>, _> = self.paths.into_iter().map(PathGlob::new).collect();
         Ok(Draft {
-            description: description.map_err(|error| at("description", &error))?,
-            active_form: input::active_form(self.active_form).map_err(|error| words("active_form", &error))?,
+            description: some(self.description).map(Body::new).transpose().map_err(wrong("description"))?,
+            active_form: some(self.active_form).map(Subject::new).transpose().map_err(wrong("active form"))?,
             not_before: self.not_before,
-            labels: input::labels(&self.labels).map_err(|error| words("labels", &error))?,
-            paths: input::paths(&self.paths).map_err(|error| words("paths", &error))?,
+            labels: labels.map_err(wrong("label"))?,
+            paths: paths.map_err(wrong("path"))?,
             metadata: self.metadata,
-            ..Draft::new(subject)
+            ..Draft::new(Subject::new(self.subject).map_err(wrong("subject"))?)
         })
     }
 }
@@ -164,31 +136,6 @@ fn check_references(items: &[Item]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// A plan that is in.
-struct Imported {
-    list: ListName,
-    tasks: Vec<PlannedTask>,
-}
-
-impl Report for Imported {
-    fn json(&self) -> Map<String, Value> {
-        Map::from_iter([
-            ("channel".to_owned(), json!(self.list)),
-            ("tasks".to_owned(), json!(self.tasks)),
-            ("total".to_owned(), json!(self.tasks.len())),
-        ])
-    }
-
-    fn words(&self, _: Option<usize>) -> String {
-        let list = display_safe(self.list.as_str());
-        let range = match self.tasks.as_slice() {
-            [first, .., last] => format!("#{} to #{}", first.id, last.id),
-            tasks => show::ids(tasks.iter().map(|task| &task.id)),
-        };
-        format!("{} tasks are on {list}, {range}; taskbus tree shows them\n", self.tasks.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,14 +162,5 @@ mod tests {
         assert!(error("- [ ] a\n- [ ] \u{7}").starts_with("line 2: the subject has the control character"));
         assert!(error(&format!("- [ ] {}", "x".repeat(257))).starts_with("line 1: the subject is 257 bytes"));
         assert!(error("- [ ] @rust").starts_with("line 1: the subject is empty"));
-    }
-
-    #[test]
-    fn the_key_depends_on_the_file_and_the_list() {
-        let list = |name| ListName::from_short(name).unwrap();
-        let (a, b) = (list("a"), list("b"));
-        assert_eq!(key_of("x", &a), key_of("x", &a));
-        assert_ne!(key_of("x", &a), key_of("x", &b));
-        assert_ne!(key_of("x", &a), key_of("y", &a));
     }
 }

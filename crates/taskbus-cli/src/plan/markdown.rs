@@ -169,6 +169,7 @@ fn annotated(line: &str) -> Result<Item, String> {
     Ok(item)
 }
 
+#[derive(Clone, Copy)]
 enum Annotation<'a> {
     Key(&'a str),
     After(&'a str),

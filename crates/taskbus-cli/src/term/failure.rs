@@ -57,6 +57,11 @@ impl Failure {
         Failure::Machine(format!("{doing}: {error}"))
     }
 
+    /// A failure of the machine that says it all itself.
+    pub(crate) fn machine_error(error: impl Display) -> Self {
+        Failure::Machine(error.to_string())
+    }
+
     /// A text that breaks its rule.
     pub(crate) fn text(field: &'static str, error: TextError) -> Self {
         Invalid::Text { field, error }.into()

@@ -1,0 +1,73 @@
+//! The flags that more than one surface reads, and the doors by which the command line reaches the other surfaces.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::term::failure::Failure;
+use crate::term::report::Report;
+
+/// What every command takes.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Globals {
+    /// Print one JSON value on standard output, errors too
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Act under this name [default: the name of the user]
+    #[arg(long = "as", value_name = "NAME", global = true, env = "TASKBUS_AS", hide_env_values = true)]
+    pub(crate) name: Option<String>,
+    /// Work on this list; `demo` and `tasks/demo` are the same [default: the project's own]
+    #[arg(long, value_name = "NAME", global = true, env = "TASKBUS_LIST", hide_env_values = true)]
+    pub(crate) list: Option<String>,
+    /// Where tasks are kept: sqlite:PATH or memory: [default: taskbus.db in the user's data directory]
+    #[arg(long, value_name = "URL", global = true, env = "TASKBUS_STORE", hide_env_values = true)]
+    pub(crate) store: Option<OsString>,
+}
+
+/// `mcp`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Mcp {
+    /// The tools to offer
+    #[arg(long, value_name = "SET", default_value = "core", value_parser = ["core"])]
+    pub(crate) tools: String,
+}
+
+/// `demo`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Demo {
+    /// How many worker processes
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) workers: u8,
+    /// How many tasks; the plan is repeated if it has fewer [default: those of the plan]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) tasks: Option<u32>,
+    /// How many workers are killed while they hold a task; fewer than there are [default: 1, if there are two]
+    #[arg(long, value_name = "N")]
+    pub(crate) kill: Option<u8>,
+}
+
+/// `demo-worker`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DemoWorker {
+    /// The name to register
+    #[arg(long)]
+    pub(crate) worker: String,
+    /// What it can do
+    #[arg(long = "label")]
+    pub(crate) labels: Vec<String>,
+}
+
+/// What a command answers.
+pub(crate) type Answer = Result<Box<dyn Report>, Failure>;
+
+/// The other surfaces, which the command line starts but does not know.
+pub(crate) struct Doors {
+    /// Serves MCP until the client is gone.
+    pub(crate) mcp: fn(Globals, &Mcp) -> ExitCode,
+    /// Runs the demo.
+    pub(crate) demo: fn(&Globals, &Demo) -> Answer,
+    /// Runs one worker of it.
+    pub(crate) demo_worker: fn(&Globals, &DemoWorker) -> Result<(), Failure>,
+}
