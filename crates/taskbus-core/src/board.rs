@@ -182,6 +182,12 @@ impl Board {
         }
     }
 
+    /// A task that links lead through: a live one, and on a list that keeps them a deleted one.
+    fn row(&self, id: &TaskId) -> Option<&Task> {
+        let deleted = || self.tombstones.get(id).filter(|_| self.rules.policy.keeps_deleted());
+        self.live.get(id).or_else(deleted)
+    }
+
     fn effective_parent<'a>(&'a self, task: &'a Task) -> Option<&'a TaskId> {
         task.parent.as_ref().filter(|parent| self.live.contains_key(parent))
     }
@@ -293,8 +299,8 @@ impl Neighbourhood for Board {
                 way.reverse();
                 return Ok(Some(way));
             }
-            for blocker in self.live.get(at).into_iter().flat_map(|task| &task.blocked_by) {
-                if (blocker == to || self.live.contains_key(blocker)) && seen.insert(blocker) {
+            for blocker in self.row(at).into_iter().flat_map(|task| &task.blocked_by) {
+                if (blocker == to || self.row(blocker).is_some()) && seen.insert(blocker) {
                     came_from.insert(blocker, at);
                     todo.push(blocker);
                 }

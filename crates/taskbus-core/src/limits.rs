@@ -50,6 +50,9 @@ pub const LEASE_MS_MIN: i64 = 978_307_200_000;
 pub const TIME_MS_MAX: i64 = 253_402_300_799_999;
 /// A session whose last heartbeat is older than this is dead, in milliseconds.
 pub const SESSION_EXPIRY_MS: i64 = 30_000;
+/// A Kin task in progress that nobody changed for longer than this is pending again when its list is opened, in
+/// milliseconds.
+pub const KIN_STALE_MS: i64 = 300_000;
 /// How often a process refreshes its sessions, in milliseconds.
 pub const HEARTBEAT_MS: u64 = 10_000;
 /// How long a receipt answers a repeated key, in minutes.

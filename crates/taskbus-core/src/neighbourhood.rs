@@ -147,7 +147,8 @@ pub trait Neighbourhood {
     fn height(&self, id: &TaskId) -> Look<usize>;
 
     /// A way from `from` to `to` along "is blocked by" over live tasks, both ends included; none if there is
-    /// no way. `to` itself may be a tombstone that live tasks still name. Must not recurse.
+    /// no way. `to` itself may be a tombstone that live tasks still name. On a list that
+    /// [keeps deleted tasks](crate::policy::Policy::keeps_deleted) the way may lead over those. Must not recurse.
     fn way(&self, from: &TaskId, to: &TaskId) -> Look<Option<Vec<TaskId>>>;
 
     /// The live tasks that name this one as a blocker, by id.

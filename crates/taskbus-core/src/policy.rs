@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
+
 /// The three policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -27,6 +29,20 @@ impl Policy {
     #[must_use]
     pub fn blocked_may_start(self) -> bool {
         self != Policy::Strict
+    }
+
+    /// Whether a deleted task stays a row: others may name it as a blocker (an inactive one), a change of status
+    /// brings it back, and cycles are looked for through it too.
+    #[must_use]
+    pub fn keeps_deleted(self) -> bool {
+        self == Policy::Kin
+    }
+
+    /// How long a task may be in progress unchanged and still be so when the list is opened, in milliseconds; none:
+    /// for ever.
+    #[must_use]
+    pub fn stale_after_ms(self) -> Option<i64> {
+        (self == Policy::Kin).then_some(limits::KIN_STALE_MS)
     }
 
     /// Whether a completed task may go straight to in progress.

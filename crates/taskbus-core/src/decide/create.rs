@@ -19,7 +19,7 @@ pub(super) fn create(draft: &Draft, world: &mut dyn World, facts: &Facts) -> Res
     check_shape(draft)?;
     let blocked_by = links::deduplicated(draft.blocked_by.iter().cloned());
     links::check_count("blocked_by", &blocked_by)?;
-    links::check_live("blocked_by", &blocked_by, world)?;
+    links::check_blockers("blocked_by", &blocked_by, world)?;
     if let Some(parent) = &draft.parent {
         links::check_live("parent", std::slice::from_ref(parent), world)?;
         links::check_depth(parent, 0, world)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Stop;
 use crate::id::TaskId;
 use crate::limits;
-use crate::neighbourhood::Neighbourhood;
+use crate::neighbourhood::{Look, Neighbourhood};
 use crate::refusal::Invalid;
 
 /// Blockers without duplicates, in the order given.
@@ -31,6 +31,30 @@ pub(super) fn check_live(field: &'static str, ids: &[TaskId], list: &dyn Neighbo
     }
 }
 
+/// Of the blockers that a task has, those that it keeps, in order: dead ones go at the next write, unless the list
+/// keeps its deleted tasks.
+pub(super) fn kept_blockers(ids: &[TaskId], list: &dyn Neighbourhood) -> Look<Vec<TaskId>> {
+    let mut kept = list.live_of(ids)?;
+    if kept.len() < ids.len() && list.rules()?.policy.keeps_deleted() {
+        for id in ids {
+            if !kept.contains(id) && list.tombstone(id)?.is_some() {
+                kept.push(id.clone());
+            }
+        }
+        kept.sort_by_key(|id| ids.iter().position(|given| given == id));
+    }
+    Ok(kept)
+}
+
+/// Each must be a task that can be a blocker here: live, or deleted where the list keeps those.
+pub(super) fn check_blockers(field: &'static str, ids: &[TaskId], list: &dyn Neighbourhood) -> Result<(), Stop> {
+    let kept = kept_blockers(ids, list)?;
+    match ids.iter().find(|id| !kept.contains(id)) {
+        Some(id) => Err(Invalid::NotLive { field, id: id.clone() }.into()),
+        None => Ok(()),
+    }
+}
+
 /// New blockers of a task that exists: live, not itself, and no way back from any of them.
 pub(super) fn check_new_blockers(
     id: &TaskId,
@@ -41,7 +65,7 @@ pub(super) fn check_new_blockers(
     if blockers.contains(id) {
         return Err(Invalid::Itself { field, id: id.clone() }.into());
     }
-    check_live(field, blockers, list)?;
+    check_blockers(field, blockers, list)?;
     for blocker in blockers {
         if let Some(way) = list.way(blocker, id)? {
             let path = std::iter::once(id.clone()).chain(way).collect();

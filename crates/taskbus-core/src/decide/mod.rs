@@ -25,6 +25,7 @@ use crate::time::Timestamp;
 
 mod create;
 mod delete;
+mod deleted;
 mod guard;
 mod links;
 mod next;
@@ -36,7 +37,7 @@ mod status;
 mod update;
 
 pub use next::is_kept_apart;
-pub use reclaim::{is_abandoned, reclaim_all, reclaim_one};
+pub use reclaim::{is_abandoned, reclaim_all, reclaim_one, recovered};
 
 /// A list that a command changes: the questions of [`Neighbourhood`], and the two verbs.
 pub trait World: Neighbourhood {

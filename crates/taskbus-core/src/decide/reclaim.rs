@@ -6,7 +6,9 @@ use super::{Facts, Stop, World};
 use crate::change::{Change, Kind};
 use crate::id::TaskId;
 use crate::neighbourhood::{Look, Neighbourhood};
-use crate::task::{Stamp, State, Task};
+use crate::policy::Policy;
+use crate::task::{Stamp, State, Status, Task};
+use crate::time::Timestamp;
 
 /// Whether a task is abandoned at the time of the call. Never, on a list whose policy keeps no owners.
 ///
@@ -56,6 +58,16 @@ pub fn reclaim_all(world: &mut dyn World, facts: &Facts, limit: usize) -> Result
         count += usize::from(reclaim_one(&id, world, facts)?);
     }
     Ok(count)
+}
+
+/// What a list gives back when it is opened: a task in progress that nobody changed for longer than its policy allows,
+/// by time alone, as such a list keeps no owners. Strictly longer; a change that lies in the future, because a clock
+/// went back, gives back nothing.
+#[must_use]
+pub fn recovered(task: &Task, policy: Policy, now: Timestamp) -> Option<Change> {
+    let age_ms = now.as_millis().saturating_sub(task.updated.at.as_millis());
+    let stale = task.status() == Status::InProgress && policy.stale_after_ms().is_some_and(|limit| age_ms > limit);
+    stale.then(|| reclaimed(task.clone(), 0, &Facts { now, caller: None }))
 }
 
 /// The fence rises, so that a late write under the old claim is refused even to the same name (ADR 0005).

@@ -14,7 +14,7 @@ pub(super) fn restore(id: &TaskId, world: &mut dyn World, facts: &Facts) -> Resu
         return Ok(task);
     }
     let Some(mut task) = world.tombstone(id)? else { return Err(Missing::Tombstone { id: id.clone() }.into()) };
-    task.blocked_by = world.live_of(&task.blocked_by)?;
+    task.blocked_by = links::kept_blockers(&task.blocked_by, world)?;
     check_blockers(&task, world)?;
     if let Some(parent) = place::effective(task.parent.as_ref(), world)? {
         check_parent(id, &parent, world)?;

@@ -1,19 +1,19 @@
 //! Changing one task. The order of the checks is the order of `spec/tasks.md` section 2.
 
 use super::create::{check_entry, check_items, check_not_before};
-use super::{Effect, Facts, Stop, World, delete, guard, links, place, reclaim, status};
+use super::{Effect, Facts, Stop, World, delete, deleted, guard, links, place, reclaim, status};
 use crate::change::{Change, Kind};
 use crate::command::Patch;
 use crate::document;
 use crate::id::TaskId;
 use crate::limits;
 use crate::neighbourhood::{ListRules, Neighbourhood, Sibling};
-use crate::refusal::{Invalid, Missing};
+use crate::refusal::Invalid;
 use crate::task::{Stamp, State, Status, Task};
 
 pub(super) fn update(id: &TaskId, patch: &Patch, world: &mut dyn World, facts: &Facts) -> Result<Effect, Stop> {
     let Some((before, _)) = reclaim::fixed_up(id, world, facts)? else {
-        return Err(Missing::Task { id: id.clone() }.into());
+        return deleted::update(id, patch, world, facts);
     };
     let rules = world.rules()?;
     guard::check_preconditions(&before, patch)?;
@@ -36,7 +36,7 @@ pub(super) fn update(id: &TaskId, patch: &Patch, world: &mut dyn World, facts: &
     write(&before, after, kind, patch, warning, world, facts)
 }
 
-const NO_CHANGE: &str = "no change: the task already is as asked";
+pub(super) const NO_CHANGE: &str = "no change: the task already is as asked";
 
 impl Effect {
     pub(super) fn of(task: Task, written: bool) -> Self {
@@ -53,7 +53,7 @@ impl Effect {
 }
 
 /// Scalars, metadata and blockers as the patch asks; dead blockers are pruned on the way.
-fn with_fields(mut task: Task, patch: &Patch, list: &dyn Neighbourhood) -> Result<Task, Stop> {
+pub(super) fn with_fields(mut task: Task, patch: &Patch, list: &dyn Neighbourhood) -> Result<Task, Stop> {
     set(&mut task.subject, patch.subject.as_ref());
     set(&mut task.description, patch.description.as_ref());
     set(&mut task.active_form, patch.active_form.as_ref());
@@ -96,7 +96,7 @@ fn set_blockers(task: &mut Task, patch: &Patch, list: &dyn Neighbourhood) -> Res
     }
     let kept: Vec<TaskId> =
         task.blocked_by.iter().filter(|id| !patch.remove_blocked_by.contains(id)).cloned().collect();
-    let kept = list.live_of(&kept)?;
+    let kept = links::kept_blockers(&kept, list)?;
     task.blocked_by = links::deduplicated(kept.into_iter().chain(patch.add_blocked_by.iter().cloned()));
     links::check_count("add_blocked_by", &task.blocked_by)
 }
@@ -121,7 +121,13 @@ fn set_state(
 }
 
 /// Parent, blockers and rank.
-fn set_links(task: &mut Task, before: &Task, patch: &Patch, world: &mut dyn World, facts: &Facts) -> Result<(), Stop> {
+pub(super) fn set_links(
+    task: &mut Task,
+    before: &Task,
+    patch: &Patch,
+    world: &mut dyn World,
+    facts: &Facts,
+) -> Result<(), Stop> {
     let moved = patch.parent.as_ref().filter(|parent| **parent != before.parent);
     if let Some(parent) = moved {
         if let Some(parent) = parent {

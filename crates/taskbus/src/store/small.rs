@@ -385,7 +385,7 @@ mod tests {
         shelf.torn.lock().unwrap().push(a.id.clone());
         shelf.change(|_| {});
         assert!(matches!(engine.get(Some(&sam), &a.id, false), Err(Error::Store(StoreError::Damaged { .. }))));
-        assert_eq!(engine.get(Some(&sam), &b.id, false).unwrap().task.open_blockers, [a.id.clone()]);
+        assert_eq!(engine.get(Some(&sam), &b.id, false).unwrap().task.open_blockers, std::slice::from_ref(&a.id));
         shelf.torn.lock().unwrap().clear();
         shelf.change(|_| {});
         assert_eq!(engine.get(Some(&sam), &a.id, false).unwrap().task.subject.as_str(), "a");
