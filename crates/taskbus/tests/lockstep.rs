@@ -1,11 +1,13 @@
 //! Every store against the memory store, in lockstep, over random calls.
 #![cfg(feature = "conformance")]
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 
 use taskbus::conformance::EngineDriver;
 use taskbus::conformance::lockstep::{Random, Seen, step};
 use taskbus::store::memory::MemoryStore;
+use taskbus::store::sqlite::{Durability, SqliteOptions, SqliteStore};
 use taskbus::store::{ManualClock, Store};
 use taskbus_core::time::Timestamp;
 
@@ -45,5 +47,21 @@ fn the_model_answers_as_itself() {
     for seed in 0..4 {
         let (store, clock) = memory();
         compare(seed, 500, (Arc::clone(&store), clock), &mut || Arc::clone(&store));
+    }
+}
+
+#[test]
+fn sqlite_answers_as_the_model_does() {
+    for seed in 0..8 {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("lockstep.db");
+        let clock = clock();
+        let open = || -> Arc<dyn Store> {
+            let options = SqliteOptions { durability: Durability::Relaxed, ..SqliteOptions::default() };
+            Arc::new(SqliteStore::open(&path, options).unwrap().with_clock(Arc::<ManualClock>::clone(&clock)))
+        };
+        compare(seed, 1_250, (open(), Arc::clone(&clock)), &mut || open());
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        assert_eq!(store.check().unwrap(), [""; 0], "seed {seed}: derived rows that differ from the documents");
     }
 }

@@ -48,13 +48,16 @@ pub(super) fn fixed_up(id: &TaskId, world: &mut dyn World, facts: &Facts) -> Res
     Ok(Some((change.task, true)))
 }
 
-/// Fixes up every abandoned task among the next `limit` suspects of the list; says how many.
+/// Fixes up every abandoned task among the next `limit` suspects of the list, in the order of their ids, so that every
+/// store writes the same revisions; says how many.
 ///
 /// # Errors
 /// [`Stop::Lookup`] when the store fails.
 pub fn reclaim_all(world: &mut dyn World, facts: &Facts, limit: usize) -> Result<usize, Stop> {
     let mut count = 0;
-    for id in world.suspects(facts.now, limit)? {
+    let mut suspects = world.suspects(facts.now, limit)?;
+    suspects.sort();
+    for id in suspects {
         count += usize::from(reclaim_one(&id, world, facts)?);
     }
     Ok(count)

@@ -258,6 +258,7 @@ fn orphans(tx: &dyn Snapshot, name: &Identity) -> Result<Vec<(ListName, TaskId)>
             orphans.push((list, id));
         }
     }
+    orphans.sort();
     Ok(orphans)
 }
 
