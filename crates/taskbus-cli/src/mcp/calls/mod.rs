@@ -72,3 +72,6 @@ where
 {
     given.into_iter().map(|text| typed(field, text, &new)).collect()
 }
+
+#[cfg(test)]
+mod tests;
