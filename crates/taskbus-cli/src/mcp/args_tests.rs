@@ -28,6 +28,7 @@ fn given(mut arguments: Value) -> Result<Args, Failure> {
 }
 
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the calls")]
 fn same(name: &str, spellings: &[Value], expected: Option<Arg>) {
     for spelling in spellings {
         let args = given(json!({name: spelling})).unwrap_or_else(|failure| panic!("{spelling}: {failure:?}"));
@@ -36,6 +37,7 @@ fn same(name: &str, spellings: &[Value], expected: Option<Arg>) {
 }
 
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the calls")]
 fn refused(arguments: Value, message: &str) {
     let failure = given(arguments.clone()).unwrap_err();
     assert_eq!((failure.code, failure.message.as_str()), ("validation", message), "{arguments}");

@@ -67,15 +67,15 @@ pub(super) const BUDGET: usize = limits::RESULT_BYTES_DEFAULT;
 pub(super) struct Desk {
     open: Opener,
     engine: Mutex<Option<Arc<Engine>>>,
-    /// The list that is meant when none is named.
-    list: Option<ListName>,
+    /// The list that is meant when none is named, or why there is none.
+    list: Result<ListName, Failure>,
     /// Who is known.
     pub(super) people: People,
 }
 
 impl Desk {
     /// A desk that has not opened anything yet.
-    pub(super) fn new(open: Opener, list: Option<ListName>, people: People) -> Self {
+    pub(super) fn new(open: Opener, list: Result<ListName, Failure>, people: People) -> Self {
         Self { open, engine: Mutex::new(None), list, people }
     }
 
@@ -103,10 +103,7 @@ impl Desk {
     pub(super) fn list(&self, args: &mut Args) -> Result<ListName, Failure> {
         match args.text("channel") {
             Some(given) => typed("channel", given, ListName::new),
-            None => self.list.clone().ok_or_else(|| Failure::shape("channel", NO_LIST)),
+            None => self.list.clone(),
         }
     }
 }
-
-const NO_LIST: &str = "channel is required, because this server was started outside a project and without --list; name \
-    a list, tasks/NAME";

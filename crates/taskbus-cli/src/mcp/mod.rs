@@ -45,8 +45,8 @@ use crate::wire::error::Failure;
 pub(crate) struct ServeOptions {
     /// Opens the store, on the first call and after a failure; what it says becomes the answer to the call.
     pub(crate) open: Box<dyn Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync>,
-    /// The list that is meant when a call names none.
-    pub(crate) list: Option<ListName>,
+    /// The list that is meant when a call names none, or why there is none.
+    pub(crate) list: Result<ListName, Failure>,
     /// The name to act under when an agent took none: `--as` or `TASKBUS_AS`.
     pub(crate) name: Option<String>,
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use taskbus::engine::{Engine, Registration, Span};
+use taskbus::engine::{Engine, Error, Registration, Span};
 use taskbus_core::name::Identity;
 
 use super::desk::Asked;
@@ -108,7 +108,7 @@ impl People {
         let (name, parent) = self.wish(asked);
         let wish =
             Registration { name, parent, context: self.context(), client: client_line(asked), span: Span::Heartbeat };
-        let name = engine.register(&wish)?.name;
+        let name = engine.register(&wish).map_err(|error| unasked(&error, &wish.name))?.name;
         known.made.insert(name.clone());
         match asked.thread {
             Some(thread) => known.bind(thread, &name),
@@ -154,6 +154,16 @@ impl Known {
             _ => self.own.clone(),
         }
     }
+}
+
+/// A name that nobody typed into this call cannot be mended in it.
+fn unasked(error: &Error, name: &str) -> Failure {
+    let failure = Failure::from(error);
+    if failure.code != "validation" {
+        return failure;
+    }
+    let message = format!("{}; it is {name:?} from --as or TASKBUS_AS: register another name", failure.message);
+    Failure { message, ..failure }
 }
 
 /// The client and its version, for people.

@@ -17,7 +17,8 @@ pub(crate) fn start(globals: Globals, options: &Mcp) -> ExitCode {
     let Globals { name, list, store, json: _ } = globals;
     let Mcp { tools: _ } = options;
     let url = store::choose(store.as_deref());
-    let list = project::choose(&Surroundings::from_env(list)).ok().map(|chosen| chosen.name);
+    let list = project::choose(&Surroundings::from_env(list)).map(|chosen| chosen.name);
+    let list = list.map_err(|error| Failure::shape("channel", format!("channel is required here: {error}")));
     super::serve(ServeOptions { open: Box::new(move || open(&url)), list, name })
 }
 

@@ -36,7 +36,11 @@ impl Client {
 /// A desk over an empty store.
 pub(super) fn desk() -> Desk {
     let open = Box::new(|| Ok(Arc::new(MemoryStore::new()) as Arc<_>));
-    Desk::new(open, None, People::new(Hints { name: Some("Rob".to_owned()), ..Hints::default() }))
+    Desk::new(
+        open,
+        Err(Failure::shape("channel", "channel is required here")),
+        People::new(Hints { name: Some("Rob".to_owned()), ..Hints::default() }),
+    )
 }
 
 /// A desk with the list `tasks/t`.

@@ -16,7 +16,8 @@ pub(crate) fn size(value: &impl serde::Serialize) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }
 
-/// Cuts long texts of a task to fit `budget`, then leaves out its metadata and paths; names them in `cut`.
+/// Cuts long texts of a task to fit `budget`, then leaves out its metadata and paths, then those texts; names them
+/// all in `cut`.
 pub(crate) fn task(task: &mut Map<String, Value>, budget: usize) {
     let mut cuts = Vec::new();
     for name in TEXTS {
@@ -25,8 +26,8 @@ pub(crate) fn task(task: &mut Map<String, Value>, budget: usize) {
             cuts.push(name);
         }
     }
-    for name in EXTRAS {
-        if size(task) > budget && task.remove(name).is_some() {
+    for name in EXTRAS.into_iter().chain(TEXTS) {
+        if size(task) > budget && task.remove(name).is_some() && !cuts.contains(&name) {
             cuts.push(name);
         }
     }
@@ -69,7 +70,10 @@ mod tests {
     use super::*;
 
     fn map(value: Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
+        match value {
+            Value::Object(map) => map,
+            other => panic!("{other}"),
+        }
     }
 
     #[test]

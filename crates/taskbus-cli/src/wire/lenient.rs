@@ -125,7 +125,9 @@ pub(crate) fn time(value: &Value) -> Result<Option<Timestamp>, Unlike> {
     let millis = match (integer(value), value) {
         (Ok(0), _) => return Ok(None),
         (Ok(millis), _) => Some(millis),
-        (Err(_), Value::String(text)) => text.trim().parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond()),
+        (Err(_), Value::String(text)) => {
+            text.trim().parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+        }
         (Err(_), _) => None,
     };
     let millis = millis.filter(|millis| (0..=limits::TIME_MS_MAX).contains(millis));

@@ -1,4 +1,5 @@
 //! Each tool on a memory store: every field of the table is used, and every answer keeps its budget.
+#![expect(clippy::needless_pass_by_value, reason = "arguments read better at the calls")]
 
 use serde_json::{Map, Value, json};
 use taskbus_core::limits::RESULT_BYTES_DEFAULT;
