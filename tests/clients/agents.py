@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -63,8 +64,7 @@ class Agent:
         try:
             output, _ = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            kill_all(process)
-            output, _ = process.communicate()
+            output = kill_all(process)
             raise AssertionError(f"{type(self).__name__} took more than {TIMEOUT_S} s:\n{output}") from None
         if process.returncode != 0:
             raise AssertionError(f"{type(self).__name__} ended with {process.returncode}:\n{output}")
@@ -143,6 +143,6 @@ def write(path, text):
 
 
 def kill_all(process):
-    """Ends an agent and everything that it started, with no chance to say goodbye."""
-    os.killpg(process.pid, 9)
-    process.wait()
+    """Ends an agent and everything that it started, with no chance to say goodbye; what it had said."""
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[0]

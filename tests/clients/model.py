@@ -180,6 +180,13 @@ def text_of(content):
     return json.dumps(content)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """An agent that was killed does not read its answer; everything else is in `Model.errors`."""
+
+
 class Model:
     """Serves a plan: a list of (tool suffix, arguments or a function from Seen to arguments).
 
@@ -193,8 +200,7 @@ class Model:
         self.let_go = threading.Event()
         self.seen = []
         self.errors = []
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self):

@@ -74,6 +74,19 @@ class TakesAndCompletes(WithAgents):
                 self.saw_the_answers(seen, task, name)
                 self.is_completed(task, name)
 
+    def test_an_agent_that_never_registers_works_under_a_name_of_its_own(self):
+        for kind in AGENTS:
+            with self.subTest(agent=kind.__name__):
+                [task] = self.place.plan({"key": "a", "subject": f"Trust {kind.__name__}"})
+                plan = [
+                    ("task_next", {"channel": LIST}),
+                    ("task_update", lambda seen: {"task_id": fact(seen, 0, "id"), "status": "completed"}),
+                ]
+                self.run_agent(kind, plan)
+                stored = self.place.task(task)
+                self.assertEqual(stored["status"], "completed")
+                print(f"\n{kind.__name__} is known as {stored['owner']}")
+
     def saw_the_tools(self, seen):
         """Definitions and instructions, as they reached the model."""
         for name in LOADED:
@@ -101,24 +114,30 @@ class TakesAndCompletes(WithAgents):
 
 class Contends(WithAgents):
     def test_two_agents_want_one_task(self):
-        """Both at once; one gets it, the other is told who has it."""
+        """Both at once, and neither ends before both were answered; one gets it, the other is told who has it."""
         [task] = self.place.plan({"key": "a", "subject": "The only one"})
-        plans = {kind: work(kind.__name__)[:2] for kind in (ClaudeCode, Codex)}
-        with Model(plans[ClaudeCode]) as left, Model(plans[Codex]) as right:
+        with (
+            Model(work("ClaudeCode")[:2], hold_at=2) as left,
+            Model(work("Codex")[:2], hold_at=2) as right,
+        ):
             running = [self.agent(ClaudeCode, left).start(), self.agent(Codex, right).start()]
+            answered = [model.held.wait(60) for model in (left, right)]
+            left.let_go.set()
+            right.let_go.set()
             outputs = [process.communicate(timeout=120)[0] for process in running]
-        self.assertEqual(left.errors + right.errors, [], outputs)
-        answers = {kind.__name__: model.last().results[1] for kind, model in ((ClaudeCode, left), (Codex, right))}
-        winners = [name for name, answer in answers.items() if f'"id":{task}' in answer and "idle" not in answer]
+        self.assertEqual((answered, left.errors, right.errors), ([True, True], [], []), outputs)
+        answers = {"ClaudeCode": left.last().results[1], "Codex": right.last().results[1]}
+        winners = [name for name, answer in answers.items() if f'"id":{task},' in answer and "idle" not in answer]
         self.assertEqual(len(winners), 1, answers)
-        loser = next(answer for name, answer in answers.items() if name != winners[0])
+        [loser] = [answer for name, answer in answers.items() if name != winners[0]]
         self.assertIn("idle", loser)
+        self.assertIn(f'"owner":"{winners[0]}"', loser, "the loser learns who has it")
 
     def test_an_agent_is_killed_while_it_holds_a_task(self):
         """With its server, in the middle of its turn; another agent gets the task when the lease ends."""
         for kind, heir in ((ClaudeCode, Codex), (Codex, GeminiCli), (GeminiCli, ClaudeCode)):
             with self.subTest(killed=kind.__name__, heir=heir.__name__):
-                [task] = self.place.plan({"key": "a", "subject": "Survive"})
+                [task] = self.place.plan({"key": "a", "subject": f"Survive the end of {kind.__name__}"})
                 victim, successor = f"victim-{kind.__name__}", f"heir-{heir.__name__}"
                 with Model(work(victim, lease_seconds=LEASE_S), hold_at=2) as model:
                     process = self.agent(kind, model, victim).start()

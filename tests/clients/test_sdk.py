@@ -230,7 +230,7 @@ class Contention(WithServers):
             self.assertGreater(taken["task"]["fence"], held["fence"])
             self.assertGreaterEqual(taken["task"]["updated_at"], held["leased_until"], "not before the lease ended")
             async with server(self.place) as again:
-                name = (await again.ok("register", name="holder"))["name"]
+                name = (await again.ok("register", name="holder"))["as"]
                 late = await again.refused("task_update", as_=name, task_id=ids["a"], fence=held["fence"],
                                            status="completed")  # fmt: skip
                 self.assertEqual(late["code"], "conflict")
