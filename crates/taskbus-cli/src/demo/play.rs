@@ -147,13 +147,15 @@ impl<'a> Play<'a> {
 
     fn on_claimed(&mut self, worker: usize, hold: Hold) -> Result<(), Failure> {
         self.inherit(worker, &hold);
-        if self.is_racing() {
-            let name = self.story.workers[worker].name.clone();
-            self.story.race.iter_mut().for_each(|race| race.winners.push(name.clone()));
-            self.winner = Some((worker, hold));
-            return self.end_race();
+        let (racing, name) = (self.is_racing(), self.story.workers[worker].name.clone());
+        match &mut self.story.race {
+            Some(race) if racing && race.id == hold.id => {
+                race.winners.push(name);
+                self.winner = Some((worker, hold));
+                self.end_race()
+            }
+            _ => self.kill_or_go(worker, hold),
         }
-        self.kill_or_go(worker, hold)
     }
 
     fn is_racing(&self) -> bool {
@@ -193,7 +195,8 @@ impl<'a> Play<'a> {
     fn is_time_to_kill(&self, hold: &Hold) -> bool {
         let killed = self.story.victims.len();
         let struck: BTreeSet<&TaskId> = self.story.victims.iter().map(|victim| &victim.hold.id).collect();
-        killed < self.kills && self.done() >= self.total * (killed + 1) / (self.kills + 3) && !struck.contains(&hold.id)
+        let due = !self.is_racing() && self.done() >= self.total * (killed + 1) / (self.kills + 3);
+        killed < self.kills && due && !struck.contains(&hold.id)
     }
 
     fn done(&self) -> usize {

@@ -16,8 +16,8 @@ use crate::term::failure::Failure;
 
 /// How long a worker holds a task, in seconds. A dead worker's task comes back when this is over.
 pub(super) const LEASE_SECONDS: u64 = 2;
-/// How long one call waits for a task, in seconds.
-const WAIT_SECONDS: u64 = 5;
+/// How long one call waits for a task when there will be one, in seconds: short, so that the end is noticed.
+const WAIT_SECONDS: u64 = 1;
 /// What one task's work is: so many hashes of a block of so many bytes.
 const HASHES: usize = 6;
 const BLOCK_BYTES: usize = 512 * 1024;
@@ -149,17 +149,17 @@ impl Worker {
 
     /// Completes what is finished and takes the next task in the same step; none when all is done.
     fn next(&mut self, finished: Option<Finished>) -> Result<Option<Hold>, CallError> {
-        let wish = json!({
+        let mut wish = json!({
             "channel": self.channel,
             "labels": self.labels,
             "lease_seconds": LEASE_SECONDS,
-            "wait_seconds": WAIT_SECONDS,
             "as": self.name,
         });
         let mut answer = match finished {
             None => self.client.call("task_next", &wish)?,
             Some(finished) => self.complete_and_next(wish.clone(), finished)?,
         };
+        wish["wait_seconds"] = json!(WAIT_SECONDS);
         loop {
             if let Some(task) = answer.remove("task") {
                 return hold(Some(task)).map(Some);
