@@ -6,7 +6,7 @@ use crate::name::Identity;
 use crate::task::Task;
 use crate::text::Note;
 
-/// Why a revision exists. The word is the `type` of its message envelope (seed 1, "Storage").
+/// Why a revision exists. The word is the `type` of its message envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -1,5 +1,5 @@
 //! What can be asked of a list. Claim, release, complete and the tool families of other products are
-//! constructors of a [`Patch`], not second paths (style 9).
+//! constructors of a [`Patch`], not second paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -204,7 +204,7 @@ impl Patch {
     }
 }
 
-/// Taking the first ready task that fits (spec/tasks.md 7).
+/// Taking the first ready task that fits (docs/rules.md 7).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Next {
     /// What the worker can do: a task's labels must all be among these.

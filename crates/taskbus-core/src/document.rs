@@ -1,4 +1,4 @@
-//! The stored form of a task: one JSON object, the truth from which every index is derived (seed 1, "Storage").
+//! The stored form of a task: one JSON object, the truth from which every index is derived.
 //!
 //! Empty fields are left out; fields that this version does not know come back as they were. The id, the
 //! revision number and the last stamp live in the row around the document, not in it.

@@ -2,7 +2,7 @@
 //!
 //! `*` is any run without `/`, `**` any run, `?` one character but `/`, `[…]` one of a set. The overlap test
 //! asks whether some path matches both; where it cannot know (a set), it answers yes, so that two workers are
-//! kept apart rather than let loose on one file (spec/tasks.md 7).
+//! kept apart rather than let loose on one file (docs/rules.md 7).
 
 use std::collections::HashSet;
 use std::fmt;

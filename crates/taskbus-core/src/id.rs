@@ -1,7 +1,7 @@
 //! Task ids: minted by a store, never by a caller, never reused.
 //!
 //! A number on the bus and in a Claude directory, `t_<unix_ms>_<rand>` in a Kin sidecar. Ordering is the
-//! contract's (seed 3, RB-274): numbers ascending, then text lexicographically.
+//! contract's: numbers ascending, then text lexicographically.
 
 use std::fmt;
 use std::str::FromStr;
@@ -59,7 +59,7 @@ impl TaskId {
     }
 }
 
-/// Accepts every spelling a model uses for one task: `7`, `#7`, `007`, `7.0` (spec/tasks.md 9).
+/// Accepts every spelling a model uses for one task: `7`, `#7`, `007`, `7.0` (docs/rules.md 9).
 impl FromStr for TaskId {
     type Err = IdError;
 

@@ -13,7 +13,7 @@ use crate::text::{TextError, no_control, not_blank, visible, within};
 #[serde(try_from = "String", into = "String")]
 pub struct Identity(String);
 
-/// A task list: `tasks/<name>` (seed 1, "Storage").
+/// A task list: `tasks/<name>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ListName(String);

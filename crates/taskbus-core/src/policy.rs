@@ -1,5 +1,5 @@
 //! How strict a list is. The policy belongs to the list, not to the caller: every surface that opens one
-//! shared list meets the same rules (spec/tasks.md 8).
+//! shared list meets the same rules (docs/rules.md 8).
 
 use serde::{Deserialize, Serialize};
 

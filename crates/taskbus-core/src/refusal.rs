@@ -1,7 +1,7 @@
 //! Why a command is refused: a closed list, each with a stable code and the facts a caller needs.
 //!
 //! A refusal is not a failure: nothing is wrong with the store, and nothing was written. The texts name the
-//! value and the next step, never a destructive command (spec/tasks.md 10).
+//! value and the next step, never a destructive command (docs/rules.md 10).
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::name::{Identity, ListName};
 use crate::text::TextError;
 use crate::time::Timestamp;
 
-/// A refusal. The order is the order of evaluation of a keyed write (spec/tasks.md 2).
+/// A refusal. The order is the order of evaluation of a keyed write (docs/rules.md 2).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// This process does not hold the identity it acts as.
@@ -341,7 +341,7 @@ pub enum Conflict {
 }
 
 impl Refusal {
-    /// The stable code (spec/tasks.md 10).
+    /// The stable code (docs/rules.md 10).
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

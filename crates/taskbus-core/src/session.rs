@@ -1,5 +1,5 @@
 //! Names of sessions: how a wished name becomes a display name that nobody else holds
-//! (reference C.1: Sam, Sam2, Sam3; children P/x, P/x-2, P/x-3).
+//! (Sam, Sam2, Sam3; children P/x, P/x-2, P/x-3).
 
 use crate::limits;
 use crate::name::Identity;

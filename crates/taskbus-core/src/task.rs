@@ -89,7 +89,7 @@ pub struct Stamp {
     pub by: Option<Identity>,
 }
 
-/// One task as it stands (spec/tasks.md 1).
+/// One task as it stands (docs/rules.md 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its id, minted by the store.

@@ -1,6 +1,6 @@
 //! Free text with rules: subjects, descriptions, notes. Parsing is the only way in.
 //!
-//! Bytes are kept as they came (seed 1, "Storage"; spec/tasks.md 1). What is refused is refused on every
+//! Bytes are kept as they came (docs/rules.md 1). What is refused is refused on every
 //! store alike: NUL everywhere, control characters and invisible text in a subject.
 
 use std::fmt;

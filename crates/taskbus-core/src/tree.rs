@@ -1,7 +1,7 @@
 //! Where a task stands in its list: a byte string whose order is depth-first tree order.
 //!
 //! A path is one segment for each ancestor and one for the task itself. A segment is the rank, the byte 1,
-//! and the id in an order-preserving form; so siblings sort by rank, then id (spec/tasks.md 6), a parent sorts
+//! and the id in an order-preserving form; so siblings sort by rank, then id (docs/rules.md 6), a parent sorts
 //! before its children, and all descendants lie between a path and the path followed by 0xFF.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What the Kin policy allows beyond the strict one, and what it still refuses (spec/tasks.md 8).
+//! What the Kin policy allows beyond the strict one, and what it still refuses (docs/rules.md 8).
 #![allow(clippy::unwrap_used)]
 
 use taskbus_core::board::Board;

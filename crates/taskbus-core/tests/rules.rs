@@ -242,7 +242,7 @@ impl Run {
     }
 }
 
-/// What each single change may do (quality.md 3: I3, I7, I9, I10, I12, I14, I15, I16, I18).
+/// What each single change may do.
 fn check_log(before: &Board, after: &Logged, command: &Command, outcome: &Outcome, facts: &Facts) {
     let mut board = before.clone();
     for change in &after.log {
@@ -288,7 +288,7 @@ fn check_ownership(change: &Change, old: &Task, board: &Board, facts: &Facts) {
     }
 }
 
-/// What holds in every state (I16–I20).
+/// What holds in every state.
 fn check_board(board: &Board, facts: &Facts) {
     let tasks: BTreeMap<&TaskId, &Task> = board.tasks().map(|task| (&task.id, task)).collect();
     check_acyclic(&tasks, |task| task.blocked_by.clone());
@@ -321,7 +321,7 @@ fn check_acyclic(tasks: &BTreeMap<&TaskId, &Task>, next: impl Fn(&Task) -> Vec<T
     assert!(left.is_empty(), "a cycle among {left:?}");
 }
 
-/// Siblings that were not moved keep their order among themselves (I19).
+/// Siblings that were not moved keep their order among themselves.
 fn check_order(before: &Board, after: &Logged) {
     let moved: BTreeSet<&TaskId> = after
         .log

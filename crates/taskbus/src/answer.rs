@@ -190,7 +190,7 @@ pub struct Taken {
     pub idle: Option<Idle>,
 }
 
-/// Why nothing is ready, and what to do (spec/tasks.md 7).
+/// Why nothing is ready, and what to do (docs/rules.md 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// One word.

@@ -42,6 +42,15 @@ fn missing_paths(file: &File) -> Vec<String> {
     missing.map(|path| format!("{}: names `{path}`, which does not exist", file.path)).collect()
 }
 
+/// Documents that a source text names, and that are not there.
+fn missing_documents(file: &File) -> Vec<String> {
+    let inside = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    let named = file.text.split(|c| !inside(c)).map(|word| word.trim_start_matches(['.', '/']));
+    let documents = named.filter(|word| word.ends_with(".md") && word.len() > 3 && !word.starts_with('-'));
+    let missing = documents.filter(|word| !root().join(word).exists() && !root().join("examples").join(word).exists());
+    missing.map(|word| format!("{}: names {word}, which does not exist", file.path)).collect()
+}
+
 /// A record is `NNNN-words.md` and opens with `# NNNN Words`.
 fn bad_record(at: usize, file: &File) -> Option<String> {
     let number = format!("{:04}", at + 1);
@@ -116,6 +125,7 @@ mod tests {
             1
         );
         assert_eq!(missing_paths(&sample("a.md", "`crates/none` `crates/tidy` ```\n`crates/none2`\n```")).len(), 1);
+        assert_eq!(missing_documents(&sample("a.rs", "//! See (docs/rules.md 4; none/at-all.md).")).len(), 1);
         assert!(bad_record(0, &sample("docs/adr/0002-a.md", "# 0002 A")).is_some());
         assert!(
             bad_record(0, &sample("docs/adr/0001-a.md", "# 0001 A\n\n## Context\n\n## Decision\n\n## Consequences\n"))
@@ -136,6 +146,12 @@ mod tests {
     #[test]
     fn named_paths_exist() {
         no_complaints(&documents().iter().flat_map(missing_paths).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn sources_name_documents_that_exist() {
+        let ours = rust_below(&["crates/taskbus"]);
+        no_complaints(&ours.iter().flat_map(missing_documents).collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads the arguments of a call by the table: leniently in the spelling, strictly in the meaning (spec/tasks.md 9).
+//! Reads the arguments of a call by the table: leniently in the spelling, strictly in the meaning (docs/rules.md 9).
 //! What comes out is typed; the limits on texts, names and numbers of items are the core's.
 
 use std::collections::BTreeMap;

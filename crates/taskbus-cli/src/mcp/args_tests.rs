@@ -1,4 +1,4 @@
-//! The leniency table (spec/tasks.md 9): what a field accepts, and what the error says.
+//! The leniency table (docs/rules.md 9): what a field accepts, and what the error says.
 
 use super::*;
 use serde_json::json;

@@ -1,5 +1,5 @@
 //! Text of strangers on a terminal: whatever could move the cursor, hide text or turn it around is shown escaped.
-//! Every human sink, standard error too, goes through here (threat T9). Stored text is not changed.
+//! Every human sink, standard error too, goes through here. Stored text is not changed.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The engine's answers as JSON objects, in the shapes that seed 1 gives its tools. Key order is for reading and
+//! The engine's answers as JSON objects, in the shapes that agentbus gives its task tools. Key order is for reading and
 //! is stable.
 
 use serde_json::{Map, Value, json};

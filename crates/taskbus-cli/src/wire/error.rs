@@ -1,4 +1,4 @@
-//! Refusals and failures as JSON: `{code, message, retryable, …facts}` (spec/tasks.md 10). The one place that
+//! Refusals and failures as JSON: `{code, message, retryable, …facts}` (docs/rules.md 10). The one place that
 //! makes them safe to print: a message is cut to its limit, and control characters come out escaped.
 
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
 //! Reads values as models write them: numbers as text, lists as text or as one value, `"null"` for nothing
-//! (spec/tasks.md 9). Lenient about the spelling, never about the meaning: what could mean two things is an error.
+//! (docs/rules.md 9). Lenient about the spelling, never about the meaning: what could mean two things is an error.
 
 use serde_json::{Map, Value};
 use taskbus_core::id::TaskId;

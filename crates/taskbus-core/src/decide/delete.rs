@@ -1,4 +1,4 @@
-//! Making a task a tombstone (spec/tasks.md 8; bus.md, "Deletes reach no subscriber").
+//! Making a task a tombstone (docs/rules.md 7).
 
 use super::update::{stamped, unblocked};
 use super::{Effect, Facts, Stop, World};

@@ -1,4 +1,4 @@
-//! Changing a deleted task, on a list that keeps those as rows (spec/tasks.md 8, Kin): a status brings it back, other
+//! Changing a deleted task, on a list that keeps those as rows (docs/rules.md 8, Kin): a status brings it back, other
 //! fields change in place. Everywhere else a deleted task is no task.
 
 use super::update::{self, NO_CHANGE, check_size, set_links, stamped, with_fields};

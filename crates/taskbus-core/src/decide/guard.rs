@@ -1,4 +1,4 @@
-//! Who may change a task: preconditions the caller names, and the owner guard (spec/tasks.md 4).
+//! Who may change a task: preconditions the caller names, and the owner guard (docs/rules.md 4).
 
 use super::{Facts, Stop};
 use crate::command::Patch;

@@ -1,4 +1,4 @@
-//! Parents and blockers: what they may be, and that neither graph closes on itself (spec/tasks.md 5).
+//! Parents and blockers: what they may be, and that neither graph closes on itself (docs/rules.md 5).
 
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@
 //! [`run`] drives a command: it takes small pure steps (one file each) and applies every step's changes to the
 //! [`World`] before the next, so that a later step sees what an earlier one did. It reads only what it asks for.
 //! When it refuses, the caller drops the transaction; nothing of the command remains, the fix-up neither
-//! (spec/tasks.md 2).
+//! (docs/rules.md 2).
 //!
 //! ```text
 //! run ── update ── reclaim (fix-up) ── guard ── fields ── status ── links ── rank ── no-op? size? ── Change

@@ -1,4 +1,4 @@
-//! Taking the first ready task that fits (spec/tasks.md 7).
+//! Taking the first ready task that fits (docs/rules.md 7).
 //!
 //! In one transaction: fix up the list, complete what the caller has finished, then claim: first what is assigned to
 //! the caller, then what is assigned to nobody, in tree order; never what is assigned to somebody else.

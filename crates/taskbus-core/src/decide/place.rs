@@ -1,5 +1,5 @@
 //! Where among its siblings a task goes: a rank key between two neighbours, or, where there is none, new keys for
-//! the whole group (spec/tasks.md 6).
+//! the whole group (docs/rules.md 6).
 
 use super::{Facts, Stop, World};
 use crate::change::{Change, Kind};

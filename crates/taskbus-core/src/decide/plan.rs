@@ -1,4 +1,4 @@
-//! Making a whole graph at once, all or nothing (spec/tasks.md 7).
+//! Making a whole graph at once, all or nothing (docs/rules.md 7).
 //!
 //! References are keys of the plan or ids of the list. Nothing that exists can depend on a task that does not, so a
 //! cycle can only lie inside the plan: it is looked for among the keys before anything is written.

@@ -1,4 +1,4 @@
-//! Returning abandoned tasks to the queue (spec/tasks.md 4; seed 1, "Abandonment and fix-up").
+//! Returning abandoned tasks to the queue (docs/rules.md 4).
 //!
 //! A task is abandoned when it is in progress and its lease has ended, or its owner has no live session.
 

@@ -1,4 +1,4 @@
-//! What a patch makes of the status, the owner and the lease (spec/tasks.md 3).
+//! What a patch makes of the status, the owner and the lease (docs/rules.md 3).
 
 use super::{Facts, Stop};
 use crate::command::{LeaseAsk, Patch};

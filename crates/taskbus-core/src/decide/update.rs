@@ -1,4 +1,4 @@
-//! Changing one task. The order of the checks is the order of `spec/tasks.md` section 2.
+//! Changing one task. The order of the checks is the order of `docs/rules.md` section 2.
 
 use super::create::{check_entry, check_items, check_not_before};
 use super::{Effect, Facts, Stop, World, delete, deleted, guard, links, place, reclaim, status};
@@ -206,7 +206,7 @@ fn is_last_child(task: &Task, list: &dyn Neighbourhood) -> Result<bool, Stop> {
     Ok(open && list.children(parent, true, 1)?.is_empty())
 }
 
-/// The stored document has a limit (spec/tasks.md 1).
+/// The stored document has a limit (docs/rules.md 1).
 pub(super) fn check_size(task: &Task) -> Result<(), Stop> {
     let (actual, max) = (document::encode(task).len(), limits::MESSAGE_KIB_MAX * 1024);
     if actual > max { Err(Invalid::TooLarge { actual, max }.into()) } else { Ok(()) }

@@ -1,7 +1,7 @@
 //! Random calls, sent to two drivers in lockstep: every answer must be the same, to the letter.
 //!
 //! The memory store is the model; whatever else keeps tasks must answer as it does, order, ties, refusals and
-//! sequence numbers included (quality.md I27).
+//! sequence numbers included.
 
 use serde_json::{Map, Value, json};
 

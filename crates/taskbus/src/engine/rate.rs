@@ -1,4 +1,4 @@
-//! How fast one identity may write: two token buckets, one of calls and one of bytes (reference H).
+//! How fast one identity may write: two token buckets, one of calls and one of bytes.
 //!
 //! A bucket may go into debt, so that one large write passes when the bucket is full and is paid for by
 //! waiting. Only what was written is charged.

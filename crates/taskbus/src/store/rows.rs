@@ -1,4 +1,4 @@
-//! The smallest store: one list, six verbs, one transaction boundary (seed 3, `TaskListStore`).
+//! The smallest store: one list, six verbs, one transaction boundary (what Sema asks of a `TaskListStore`).
 //!
 //! Whoever can do this much gets the whole engine through an adapter, which answers every other
 //! question from the list in memory. Richer stores implement [`Store`](super::Store) themselves.

@@ -1,4 +1,4 @@
-//! The engine's promises, each written once and held by every store (reference M; spec/tasks.md 2 to 7).
+//! The engine's promises, each written once and held by every store (docs/rules.md 2 to 7).
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
