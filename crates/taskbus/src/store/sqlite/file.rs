@@ -15,6 +15,8 @@ use super::error::{Answer, Fault};
 const DIRECTORY_MODE: u32 = 0o700;
 /// The file.
 const FILE_MODE: u32 = 0o600;
+/// No SQLite file is shorter, unless it is empty.
+const SHORTEST: u64 = 512;
 
 /// Which file a path names: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +93,8 @@ impl Place {
         match std::fs::symlink_metadata(&self.path) {
             Ok(meta) if meta.is_symlink() => Err(Fault::Damaged("it is a symbolic link".to_owned())),
             Ok(meta) if !meta.is_file() => Err(Fault::Damaged("it is no regular file".to_owned())),
-            Ok(meta) if meta.len() > 0 => Ok(()),
+            Ok(meta) if meta.len() >= SHORTEST => Ok(()),
+            Ok(meta) if meta.len() > 0 => self.refuse_short(meta.len()),
             Ok(_) => self.refuse_orphaned_log("is empty"),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.refuse_orphaned_log("is gone")?;
@@ -99,6 +102,14 @@ impl Place {
             }
             Err(error) => Err(self.unreachable(&error)),
         }
+    }
+
+    /// Left by a first write that was cut off if there is a journal, which takes it back; else nothing of ours.
+    fn refuse_short(&self, bytes: u64) -> Answer<()> {
+        if std::fs::symlink_metadata(self.beside("-journal")).is_ok_and(|meta| meta.len() > 0) {
+            return Ok(());
+        }
+        Err(Fault::Damaged(format!("with {bytes} bytes it is not a database")))
     }
 
     /// An empty file next to a full log: SQLite would throw the log away.

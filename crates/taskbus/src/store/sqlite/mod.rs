@@ -38,6 +38,8 @@ mod open;
 mod opened;
 mod page;
 mod people;
+#[cfg(test)]
+mod plans;
 mod queue;
 mod row;
 mod scope;

@@ -42,9 +42,9 @@ macro_rules! stream {
 }
 
 /// One index, read in tree order.
-struct Stream {
-    rows: &'static str,
-    count: &'static str,
+pub(super) struct Stream {
+    pub(super) rows: &'static str,
+    pub(super) count: &'static str,
 }
 
 const TREE: Stream = stream!("tasks t INDEXED BY tasks_tree", "1");
@@ -59,6 +59,22 @@ const DEFERRED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.conditio
 const DUE: Stream = stream!("tasks t INDEXED BY tasks_timed", "t.condition = 4 AND t.not_before <= :due");
 const ACTIVE: Stream = stream!("tasks t INDEXED BY tasks_active", "t.condition = 5");
 const DONE: Stream = stream!("tasks t INDEXED BY tasks_done", "t.done = 1");
+
+/// All of them by name, for the test of how they run.
+#[cfg(test)]
+pub(super) const STREAMS: [(&str, Stream); 11] = [
+    ("tree", TREE),
+    ("owned", OWNED),
+    ("labelled", LABELLED),
+    ("ready", READY),
+    ("assigned", ASSIGNED),
+    ("blocked", BLOCKED),
+    ("parked", PARKED),
+    ("deferred", DEFERRED),
+    ("due", DUE),
+    ("active", ACTIVE),
+    ("done", DONE),
+];
 
 /// What a query selects, in the terms of the table.
 struct Selection {
@@ -143,14 +159,16 @@ impl Scope<'_> {
 
 fn select(query: &PageQuery, owner: Option<i64>) -> Selection {
     let wanted = wanted(query);
-    let conditions = wanted.iter().map(|condition| 1 << condition.number()).sum();
+    // With all of them, one that does not exist shows as damage instead of hiding.
+    let all = wanted.len() == Condition::ALL.len();
+    let conditions = if all { -1 } else { wanted.iter().map(|condition| 1 << condition.number()).sum() };
     let label = query.label.as_ref().map(ToString::to_string);
     let due = if query.view == View::Ready { query.now.as_millis() } else { i64::MAX };
     let streams = if label.is_some() {
         vec![LABELLED]
     } else if owner.is_some() {
         vec![OWNED]
-    } else if wanted.len() == Condition::ALL.len() {
+    } else if all {
         vec![TREE]
     } else {
         wanted.iter().map(|condition| stream_of(*condition, query.view)).collect()

@@ -1,0 +1,111 @@
+//! Every statement of this store, as SQLite would run it: none reads a whole table, unless it is on the short list of those
+//! that may. A statement written tomorrow is checked tomorrow, because they are taken from the source.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+
+use super::{migrate, page};
+
+const SOURCES: [(&str, &str); 13] = [
+    ("counters", include_str!("counters.rs")),
+    ("follow", include_str!("follow.rs")),
+    ("graph", include_str!("graph.rs")),
+    ("lists", include_str!("lists.rs")),
+    ("lookup", include_str!("lookup.rs")),
+    ("migrate", include_str!("migrate.rs")),
+    ("people", include_str!("people.rs")),
+    ("queue", include_str!("queue.rs")),
+    ("row", include_str!("row.rs")),
+    ("scope", include_str!("scope.rs")),
+    ("snapshot", include_str!("snapshot.rs")),
+    ("tree", include_str!("tree.rs")),
+    ("write", include_str!("write.rs")),
+];
+
+/// May read a table from end to end: the lists, of which there are few, and the schema, once at opening.
+const MAY_SCAN: [&str; 2] = ["lists LISTS", "migrate OBJECTS"];
+
+/// May sort: what is held (as many as there are agents), what has just become due, and what has one label.
+const MAY_SORT: [&str; 8] = [
+    "lookup READY_WITH_PATHS",
+    "people SESSIONS",
+    "queue DUE",
+    "queue HELD",
+    "queue HELD_BY",
+    "page active",
+    "page due",
+    "page labelled",
+];
+
+/// Every `const NAME: &str = "…"` with a statement in it, and the streams of the pages.
+fn statements() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (file, source) in SOURCES {
+        for piece in source.split("\nconst ").skip(1) {
+            let Some((name, rest)) = piece.split_once(": &str = \"") else { continue };
+            let Some((sql, _)) = rest.split_once("\";") else { continue };
+            found.insert(format!("{file} {name}"), sql.to_owned());
+        }
+    }
+    for (name, stream) in page::STREAMS {
+        found.insert(format!("page {name}"), stream.rows.to_owned());
+        found.insert(format!("page {name} counted"), stream.count.to_owned());
+    }
+    found.retain(|_, sql| {
+        ["SELECT", "INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.trim_start().starts_with(verb))
+    });
+    found
+}
+
+fn plan(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let mut rows = statement.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get::<_, String>(3).unwrap());
+    }
+    steps
+}
+
+fn those_with(mark: &str) -> BTreeSet<String> {
+    let connection = migrate::sample().unwrap();
+    let marked = |(name, sql): (String, String)| {
+        let steps = plan(&connection, &sql);
+        steps.iter().any(|step| step.contains(mark)).then_some(name)
+    };
+    statements().into_iter().filter_map(marked).collect()
+}
+
+#[test]
+fn all_statements_are_found() {
+    let found = statements();
+    assert!(found.len() > 70, "{}", found.len());
+    for name in ["queue FREE", "follow REBASE", "write MESSAGE", "page tree"] {
+        assert!(found.contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn no_statement_reads_a_whole_table() {
+    assert_eq!(those_with("SCAN "), MAY_SCAN.map(str::to_owned).into());
+}
+
+#[test]
+fn few_statements_sort() {
+    assert_eq!(those_with("USE TEMP B-TREE"), MAY_SORT.map(str::to_owned).into());
+}
+
+/// The queue is a walk along one index, from the front.
+#[test]
+fn the_next_task_is_found_along_one_index() {
+    let connection = migrate::sample().unwrap();
+    let all = statements();
+    for (name, step) in [
+        ("queue FREE", "SEARCH tasks USING INDEX tasks_pending (list=? AND condition=? AND path>? AND path<?)"),
+        ("queue ASSIGNED", "SEARCH tasks USING INDEX tasks_assigned (list=? AND owner=? AND path>? AND path<?)"),
+        ("tree LAST", "SEARCH tasks USING COVERING INDEX tasks_children (list=? AND parent=?)"),
+    ] {
+        assert_eq!(plan(&connection, &all[name]), [step], "{name}");
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of the SQLite store: what it promises beyond the answers of the engine.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod contention;
+mod files;
+mod model;
+mod support;
+mod upgrade;
+mod waiting;
