@@ -28,9 +28,11 @@ use taskbus_core::tree::TreePath;
 mod clock;
 pub mod memory;
 pub mod rows;
+pub mod sidecar;
 pub mod small;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 
