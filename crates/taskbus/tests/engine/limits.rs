@@ -1,17 +1,23 @@
 //! The limits of the engine, at the limit and one past it, as they are by default. (Those of a single task are in
 //! the core's own tests; nobody waits for the longest wait here.)
 
+use taskbus::answer::Answer;
 use taskbus::core::command::{Command, Draft, Patch, Planned};
 use taskbus::core::limits;
+use taskbus::core::name::ListName;
+use taskbus::core::neighbourhood::ListRules;
 use taskbus::core::refusal::{Conflict, Refusal};
 use taskbus::core::text::{Note, Subject};
-use taskbus::engine::{ListAsk, Registration, Span};
+use taskbus::engine::{ListAsk, Registration, Request, Span};
 
 use crate::support::{Person, on_every_store, refusal, wish};
 
+fn draft(subject: &str) -> Draft {
+    Draft::new(Subject::new(subject).unwrap())
+}
+
 fn plan(person: &Person, tasks: usize) {
-    let draft = Draft::new(Subject::new("one of many").unwrap());
-    let task = Planned { key: None, draft, parent: None, blocked_by: Vec::new(), done: false };
+    let task = Planned { key: None, draft: draft("one of many"), parent: None, blocked_by: Vec::new(), done: false };
     person.send(Command::Plan(vec![task; tasks]), None).unwrap();
 }
 
@@ -51,7 +57,7 @@ on_every_store! {
 
     fn a_receipt_answers_for_so_many_minutes(place) {
         let sam = place.person("Sam");
-        let create = || Command::Create(Box::new(Draft::new(Subject::new("keyed").unwrap())));
+        let create = || Command::Create(Box::new(draft("keyed")));
         let first = sam.send(create(), Some("k")).unwrap();
         place.clock.advance(limits::RECEIPT_MINUTES * 60_000 - 1);
         assert_eq!(sam.send(create(), Some("k")).unwrap(), first);
@@ -62,7 +68,7 @@ on_every_store! {
     fn so_many_writes_pass_at_once(place) {
         let sam = place.person("Sam");
         (0..limits::WRITES_PER_SECOND).for_each(|_| { sam.create("quick"); });
-        let late = sam.send(Command::Create(Box::new(Draft::new(Subject::new("late").unwrap()))), None);
+        let late = sam.send(Command::Create(Box::new(draft("late"))), None);
         assert!(matches!(refusal(late), Refusal::RateLimited { .. }));
     }
 
@@ -76,12 +82,27 @@ on_every_store! {
         assert!((full - 1..=full + 1).contains(&passed), "{passed} notes of {kib} KiB");
     }
 
+    fn a_task_of_a_plan_is_reclaimed_so_often_before_it_is_parked(place) {
+        let sam = place.person("Sam");
+        let rules = ListRules { max_reclaims: limits::PLAN_MAX_RECLAIMS, ..ListRules::default() };
+        let list = ListName::new("tasks/plan").unwrap();
+        sam.engine.create_list(&sam.name, &list, rules).unwrap();
+        let send = |command| sam.engine.execute(&Request { list: Some(list.clone()), ..sam.request(command, None) });
+        let Answer::Created(task) = send(Command::Create(Box::new(draft("fragile")))).unwrap() else { panic!() };
+        for reclaims in 0..=limits::PLAN_MAX_RECLAIMS {
+            assert!(!sam.get(&task.id).task.parked, "after {reclaims} reclaims");
+            sam.claim_for(&task.id, 1).unwrap();
+            place.clock.advance(1_000);
+        }
+        assert!(sam.get(&task.id).task.parked);
+    }
+
     fn a_refusal_names_so_many_tasks_and_counts_the_rest(place) {
         let sam = place.person("Sam");
         let parent = sam.create("parent");
         let children = limits::IDS_SHOWN_MAX + 1;
         for _ in 0..children {
-            sam.draft(Draft { parent: Some(parent.clone()), ..Draft::new(Subject::new("child").unwrap()) });
+            sam.draft(Draft { parent: Some(parent.clone()), ..draft("child") });
         }
         let refused = refusal(sam.update(&parent, Patch::delete()));
         assert!(matches!(&refused, Refusal::Conflict(Conflict::Children { children, .. }) if children.len() >= limits::IDS_SHOWN_MAX));

@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments read better at the calls")]
 
 use serde_json::{Map, Value, json};
-use taskbus_core::limits::RESULT_BYTES_DEFAULT;
+use taskbus_core::limits::{RESULT_BYTES_DEFAULT, WAIT_SECONDS_MAX};
 
 use crate::mcp::desk::{Asked, Desk, Reply};
 use crate::mcp::field::Kind;
@@ -248,4 +248,13 @@ fn registering_shows_who_and_what_there_is() {
     assert_eq!((&written["created_by"], written.get("as")), (&json!("Sam/impl"), None));
     refused(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Kim"}), "not_registered", "Kim");
     refused(&desk, "register", json!({"name": "a/b"}), "validation", "name the parent in `parent`");
+}
+
+#[test]
+fn a_wait_has_a_limit() {
+    let desk = desk_with_list();
+    let waiting = |seconds: u64| json!({"channel": "tasks/t", "wait_seconds": seconds});
+    add(&desk, json!({}));
+    assert!(call(&desk, "task_next", waiting(WAIT_SECONDS_MAX)).contains_key("task"));
+    refused(&desk, "task_next", waiting(WAIT_SECONDS_MAX + 1), "validation", "50");
 }

@@ -165,6 +165,8 @@ impl<'de> Visitor<'de> for Node<'_> {
 
 #[cfg(test)]
 mod tests {
+    use taskbus_core::limits::REQUEST_DEPTH_MAX;
+
     use super::*;
     use serde_json::json;
 
@@ -193,8 +195,12 @@ mod tests {
     fn depth_has_a_limit() {
         check("[[[[1]]]]", json!([[[[1]]]]), None);
         check("[[[[[1]]],2]]", json!([[[[null]], 2]]), Some(Fault::TooDeep { max: 4 }));
-        let deep = format!("{{\"id\":1,\"p\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(read(deep.as_bytes(), 32).unwrap().fault, Some(Fault::TooDeep { max: 32 }));
+        let max = REQUEST_DEPTH_MAX;
+        let nested = |levels: usize| format!("{{\"p\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        assert_eq!(read(nested(max).as_bytes(), max).unwrap().fault, None);
+        for levels in [max + 1, 100_000] {
+            assert_eq!(read(nested(levels).as_bytes(), max).unwrap().fault, Some(Fault::TooDeep { max }));
+        }
     }
 
     #[test]
