@@ -154,8 +154,9 @@ pub trait Neighbourhood {
     /// The live tasks that name this one as a blocker, by id.
     fn dependents(&self, blocker: &TaskId) -> Look<Vec<Dependent>>;
 
-    /// In-progress tasks that may be abandoned at `now`, at most `limit`: each whose lease has ended, each whose
-    /// owner is none or has no live session. May name more, never fewer; the rules judge.
+    /// In-progress tasks that look abandoned at `now`, at most `limit`, in any order: each whose lease has ended, each
+    /// whose owner is none or has no live session. No other, which would hide those behind the limit; only the
+    /// policy of the list is left to the rules.
     fn suspects(&self, now: Timestamp, limit: usize) -> Look<Vec<TaskId>>;
 
     /// The in-progress tasks that declare paths, with their paths.

@@ -233,7 +233,7 @@ fn paths(extra: u8) -> Option<PathGlob> {
 
 /// Compares a store with the model.
 fn compare(make: fn() -> Place) {
-    proptest!(ProptestConfig { cases: 24, ..ProptestConfig::default() }, |(steps in steps())| {
+    proptest!(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() }, |(steps in steps())| {
         let (mut model, mut real) = (Run::on(memory()), Run::on(make()));
         for step in &steps {
             prop_assert_eq!(model.step(step), real.step(step), "{:?}", step);
