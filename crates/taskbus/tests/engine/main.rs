@@ -6,7 +6,6 @@ mod atomic;
 mod claims;
 mod graph;
 mod limits;
-mod model;
 mod reads;
 mod receipts;
 mod reclaim;
