@@ -11,7 +11,6 @@
 pub mod board;
 pub mod change;
 pub mod command;
-pub mod content;
 pub mod decide;
 pub mod document;
 pub mod glob;

@@ -25,14 +25,13 @@ use taskbus_core::text::{Note, Subject};
 use taskbus_core::time::Timestamp;
 use taskbus_core::tree::TreePath;
 
+pub mod claude;
 mod clock;
 pub mod memory;
 pub mod rows;
-pub mod sidecar;
 pub mod small;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 

@@ -1,0 +1,10 @@
+//! A Claude Code task directory as a store: real directories, real processes, and another writer that follows Claude
+//! Code's protocol as it was traced.
+#![allow(clippy::unwrap_used)]
+
+mod edges;
+mod reading;
+mod support;
+mod vanishing;
+mod waiting;
+mod writing;
