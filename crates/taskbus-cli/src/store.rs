@@ -63,6 +63,14 @@ pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     })
 }
 
+/// What does not add up in a store; empty when all is well. Reads everything.
+pub(crate) fn check(url: &StoreUrl) -> Result<Vec<String>, StoreError> {
+    match url {
+        StoreUrl::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default())?.check(),
+        StoreUrl::Memory => Ok(Vec::new()),
+    }
+}
+
 fn parse(given: &OsStr) -> Result<StoreUrl, UrlError> {
     let shown = || given.to_string_lossy().into_owned();
     if given == "memory:" {
@@ -100,8 +108,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(given: &str, expected: Result<StoreUrl, UrlError>) {
-        assert_eq!(choose(Some(OsStr::new(given))), expected, "{given}");
+    fn check(given: &str, expected: &Result<StoreUrl, UrlError>) {
+        assert_eq!(&choose(Some(OsStr::new(given))), expected, "{given}");
     }
 
     fn sqlite(path: &str) -> Result<StoreUrl, UrlError> {
@@ -110,17 +118,17 @@ mod tests {
 
     #[test]
     fn stores_are_named_by_scheme() {
-        check("memory:", Ok(StoreUrl::Memory));
-        check("sqlite:a b#c?d%e.db", sqlite("a b#c?d%e.db"));
-        check("sqlite:/x/y.db", sqlite("/x/y.db"));
-        check("sqlite:///x/y.db", sqlite("///x/y.db"));
+        check("memory:", &Ok(StoreUrl::Memory));
+        check("sqlite:a b#c?d%e.db", &sqlite("a b#c?d%e.db"));
+        check("sqlite:/x/y.db", &sqlite("/x/y.db"));
+        check("sqlite:///x/y.db", &sqlite("///x/y.db"));
     }
 
     #[test]
     fn anything_else_is_explained() {
-        check("sqlite:", Err(UrlError::NoPath));
-        check("sqlite:~/x.db", Err(UrlError::Tilde { given: "sqlite:~/x.db".to_owned() }));
-        check("sqlite://x.db", Err(UrlError::Slashes { given: "sqlite://x.db".to_owned() }));
+        check("sqlite:", &Err(UrlError::NoPath));
+        check("sqlite:~/x.db", &Err(UrlError::Tilde { given: "sqlite:~/x.db".to_owned() }));
+        check("sqlite://x.db", &Err(UrlError::Slashes { given: "sqlite://x.db".to_owned() }));
         for given in ["x.db", "postgres://h/d", "memory", "SQLITE:x", "file:x"] {
             let error = choose(Some(OsStr::new(given))).unwrap_err().to_string();
             assert!(error.contains(given) && error.contains("sqlite:PATH"), "{error}");

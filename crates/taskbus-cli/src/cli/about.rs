@@ -103,16 +103,25 @@ pub(crate) fn doctor(globals: Globals) -> Box<dyn Report> {
     let mut doctor = Doctor { checks: Vec::new(), exit: DONE };
     match Desk::open(globals) {
         Ok(desk) => {
-            let store = desk.engine.store();
-            doctor.passed("store", format!("{}, {}", store.describe(), kept(store.abilities())));
-            doctor.examine("reading", desk.engine.lists().map(|lists| format!("{} lists", lists.len())));
-            doctor.examine("clock", clock(store));
-            doctor.examine("name", desk.caller().map(|name| format!("{name} may act")));
+            doctor.store(&desk);
             doctor.surroundings(&desk);
         }
         Err(failure) => doctor.failed("store", &failure),
     }
     Box::new(doctor)
+}
+
+/// What the check of a store found, as a verdict.
+fn sound(found: &[String]) -> Result<String, Failure> {
+    const SHOWN_MAX: usize = 10;
+    if found.is_empty() {
+        return Ok("every derived row is what its documents say".to_owned());
+    }
+    let shown = found[..found.len().min(SHOWN_MAX)].join("; ");
+    Err(Failure::Broken(format!(
+        "{} things do not add up: {shown}; make a copy of the file before anything else",
+        found.len()
+    )))
 }
 
 /// The store's clock against this machine's.
@@ -155,6 +164,19 @@ impl Doctor {
             Ok(detail) => self.passed(name, detail),
             Err(failure) => self.failed(name, &failure.into()),
         }
+    }
+
+    /// A store that cannot be read is complained of once.
+    fn store(&mut self, desk: &Desk) {
+        let store = desk.engine.store();
+        match desk.engine.lists() {
+            Ok(lists) => self
+                .passed("store", format!("{}, {} lists, {}", store.describe(), lists.len(), kept(store.abilities()))),
+            Err(error) => return self.failed("store", &error.into()),
+        }
+        self.examine("content", desk.check_store().and_then(|found| sound(&found)));
+        self.examine("clock", clock(store));
+        self.examine("name", desk.caller().map(|name| format!("{name} may act")));
     }
 
     /// A place without a list of its own is nothing to mend.

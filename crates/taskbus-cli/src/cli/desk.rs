@@ -14,7 +14,7 @@ use super::input::Input;
 use super::user;
 use crate::options::Globals;
 use crate::project::{self, ChosenList, Source, Surroundings};
-use crate::store;
+use crate::store::{self, StoreUrl};
 use crate::term::failure::Failure;
 use crate::term::report::say;
 
@@ -27,6 +27,7 @@ pub(crate) struct Desk {
     pub(crate) engine: Engine,
     /// Where texts come from.
     pub(crate) input: Input,
+    url: StoreUrl,
     globals: Globals,
     list: OnceCell<ChosenList>,
     caller: OnceCell<Identity>,
@@ -37,7 +38,12 @@ impl Desk {
     pub(crate) fn open(globals: Globals) -> Result<Self, Failure> {
         let url = store::choose(globals.store.as_deref())?;
         let engine = Engine::new(store::open(&url)?, Limits::default());
-        Ok(Self { engine, input: Input::default(), globals, list: OnceCell::new(), caller: OnceCell::new() })
+        Ok(Self { engine, input: Input::default(), url, globals, list: OnceCell::new(), caller: OnceCell::new() })
+    }
+
+    /// What does not add up in the store.
+    pub(crate) fn check_store(&self) -> Result<Vec<String>, Failure> {
+        Ok(store::check(&self.url)?)
     }
 
     /// The list, and how it was found.

@@ -136,8 +136,8 @@ impl Table {
     }
 
     fn line(&self, row: &[Cell], shown: &[usize], widths: &[usize], text: &mut String) {
-        let last = shown.len().saturating_sub(1);
-        for (at, (column, width)) in shown.iter().zip(widths).enumerate() {
+        let last = shown.iter().rposition(|column| !row[*column].text.is_empty()).unwrap_or(0);
+        for (at, (column, width)) in shown.iter().zip(widths).enumerate().take(last + 1) {
             let cell = &row[*column];
             let cut = cut(&cell.text, *width);
             let pad = " ".repeat(width.saturating_sub(cut.width()));
@@ -150,9 +150,6 @@ impl Table {
             if at != last {
                 text.push_str(GAP);
             }
-        }
-        while text.ends_with(' ') {
-            text.pop();
         }
         text.push('\n');
     }

@@ -1,5 +1,5 @@
 //! What the tests of the real binary share: a place of its own for each test, and runs with what came out of them.
-#![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
+#![allow(dead_code, clippy::unwrap_used, clippy::needless_pass_by_value, unreachable_pub)]
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;

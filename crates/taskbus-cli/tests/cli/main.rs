@@ -1,0 +1,12 @@
+//! The command line, tried from outside: the real binary, real files, real directories.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod arguments;
+mod commands;
+mod demo;
+mod output;
+mod places;
+mod plans;
