@@ -89,8 +89,16 @@ fn explain(error: &clap::Error) -> Result<u8, Failure> {
             Ok(DONE)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Failure::usage(format!("what to do?\n\n{text}"))),
-        _ => Err(Failure::usage(text.trim_end().trim_start_matches("error: "))),
+        _ => Err(Failure::usage(in_one_line(&text))),
     }
+}
+
+/// What was wrong, and the hints below it, without the list of options.
+fn in_one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let told: Vec<&str> = told.map(|line| line.trim_start_matches("error: ").trim_start_matches("tip: ")).collect();
+    format!("{}; --help shows what there is", told.join("; "))
 }
 
 /// A subject such as `--lable` is surely a mistyped option, unless it came after `--`.

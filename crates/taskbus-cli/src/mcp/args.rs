@@ -193,6 +193,11 @@ impl Args {
         self.take(name, |arg| if let Arg::Word(word) = arg { Some(word) } else { None })
     }
 
+    /// Yes or no, if it was given. Looks only: the field can still be taken.
+    pub(super) fn choice(&self, name: &'static str) -> Option<bool> {
+        self.0.get(name).and_then(|arg| if let Arg::Flag(flag) = arg { Some(*flag) } else { None })
+    }
+
     /// Yes or no; no when not given.
     pub(super) fn flag(&mut self, name: &'static str) -> bool {
         self.take(name, |arg| if let Arg::Flag(flag) = arg { Some(flag) } else { None }).unwrap_or(false)

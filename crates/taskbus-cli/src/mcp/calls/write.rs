@@ -70,10 +70,26 @@ pub(crate) fn release(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result
     change(desk, args, asked, |_| Patch { note, fence, ..Patch::release() })
 }
 
-/// Changes one task.
+/// Changes one task. `delete: false` and nothing else brings a deleted one back; beside other fields it says nothing,
+/// as some models fill in every optional field.
 pub(crate) fn update(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
+    let undelete = args.choice("delete") == Some(false);
     let patch = patch(args)?;
+    if undelete && patch == Patch::default() {
+        return restore(desk, args, asked);
+    }
     change(desk, args, asked, |_| patch)
+}
+
+fn restore(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
+    let id = args.required_id("task_id");
+    let act = Act::begin(desk, args, asked)?;
+    let answered = act.run(None, Command::Restore(id))?;
+    let Answer::Restored(task) = answered else { unreachable!("BUG: a restore answers the task") };
+    let mut facts = Map::from_iter([("task".to_owned(), Value::Object(object(&*task)))]);
+    act.sign(&mut facts);
+    fit_inner(&mut facts);
+    Ok(facts.into())
 }
 
 fn change(
