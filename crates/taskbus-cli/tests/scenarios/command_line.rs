@@ -51,7 +51,8 @@ impl Driver for CommandLine {
     /// A delete is a verb of its own here, so it cannot come with a change; a time out of range is wrong usage.
     fn can(&self, _tool: &str, arguments: &Map<String, Value>) -> bool {
         let usage = matches!(arguments.get("lease_seconds").and_then(Value::as_str), Some("0" | "604801"));
-        !usage && !(arguments.contains_key("delete") && arguments.contains_key("subject"))
+        let mixed = arguments.contains_key("delete") && arguments.contains_key("subject");
+        !usage && !mixed
     }
 
     /// A plan that cannot be read is refused with its line, before the rules see it.

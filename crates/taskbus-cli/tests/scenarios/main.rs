@@ -1,6 +1,6 @@
 //! The scenario scripts through the surfaces: the same steps and the same answers as on the engine, by real processes
 //! over one SQLite file. Steps that need a clock that can be moved end a script early, and the output says where.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod command_line;
 mod mcp;
