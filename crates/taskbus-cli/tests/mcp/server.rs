@@ -32,7 +32,12 @@ pub(crate) struct Launch {
 impl Launch {
     /// A server with a home, an almost empty environment and this store.
     pub(crate) fn new(home: &Path, store: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taskbus"));
+        Self::of(Path::new(env!("CARGO_BIN_EXE_taskbus")), home, store)
+    }
+
+    /// The same with another copy of the program.
+    pub(crate) fn of(program: &Path, home: &Path, store: &str) -> Self {
+        let mut command = Command::new(program);
         command.args(["mcp", "--store", store]).current_dir(home).env_clear();
         command.env("HOME", home).env("PATH", "/usr/bin:/bin");
         Self { command }
@@ -46,6 +51,11 @@ impl Launch {
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// For what is rarely asked for.
+    pub(crate) fn command(&mut self) -> &mut Command {
+        &mut self.command
     }
 
     /// Starts it, without a word.
