@@ -29,6 +29,15 @@ pub fn display_name(name: &str, parent: Option<&str>, attempt: u32) -> Result<Id
     }
 }
 
+/// Whether a text can be the context of a session: what it works on, shown to others.
+///
+/// # Errors
+/// [`TextError`] when it is longer than 1,024 bytes or has control characters.
+pub fn check_context(context: &str) -> Result<(), TextError> {
+    within(context, limits::CONTEXT_BYTES_MAX)?;
+    no_control(context)
+}
+
 fn numbered(name: &str, joint: &str, attempt: u32) -> String {
     if attempt <= 1 { name.to_owned() } else { format!("{name}{joint}{attempt}") }
 }
@@ -42,6 +51,15 @@ mod tests {
         let name = |parent, attempt| display_name("Sam", parent, attempt).unwrap().to_string();
         assert_eq!([name(None, 1), name(None, 2)], ["Sam", "Sam2"]);
         assert_eq!([name(Some("P"), 1), name(Some("P"), 2)], ["P/Sam", "P/Sam-2"]);
+    }
+
+    #[test]
+    fn a_context_is_one_line_with_a_limit() {
+        assert_eq!(check_context(""), Ok(()));
+        assert_eq!(check_context(&"x".repeat(limits::CONTEXT_BYTES_MAX)), Ok(()));
+        for bad in ["a\0", "a\nb", "\u{1b}[2J", &"x".repeat(limits::CONTEXT_BYTES_MAX + 1)] {
+            assert!(check_context(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -79,11 +79,12 @@ pub(crate) fn serve(options: ServeOptions) -> ExitCode {
 
 fn hints(name: Option<String>) -> Hints {
     let directory = std::env::current_dir().ok();
-    let context = directory.as_deref().and_then(std::path::Path::file_name);
+    let directory = directory.as_deref().and_then(std::path::Path::file_name).unwrap_or(".".as_ref());
     Hints {
         name: name.filter(|name| !name.trim().is_empty()),
         session: std::env::var("CLAUDE_CODE_SESSION_ID").ok().filter(|id| !id.trim().is_empty()),
-        context: context.map_or_else(|| ".".to_owned(), |name| name.to_string_lossy().into_owned()),
+        // Whatever a directory is called, it makes a context.
+        context: directory.to_string_lossy().chars().filter(|c| !c.is_control()).collect(),
     }
 }
 

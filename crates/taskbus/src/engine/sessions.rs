@@ -9,12 +9,11 @@ use std::sync::PoisonError;
 
 use taskbus_core::decide::{Facts, reclaim_one};
 use taskbus_core::id::TaskId;
-use taskbus_core::limits::{CONTEXT_BYTES_MAX, IDENTITY_BYTES_MAX, IDS_SHOWN_MAX, SESSION_EXPIRY_MS};
+use taskbus_core::limits::{IDENTITY_BYTES_MAX, IDS_SHOWN_MAX, SESSION_EXPIRY_MS};
 use taskbus_core::name::{Identity, ListName};
 use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::refusal::{Conflict, Invalid, NotRegistered, Refusal};
-use taskbus_core::session::display_name;
-use taskbus_core::text::TextError;
+use taskbus_core::session::{check_context, display_name};
 use taskbus_core::time::Timestamp;
 
 use super::world::Ledger;
@@ -263,10 +262,7 @@ fn orphans(tx: &dyn Snapshot, name: &Identity) -> Result<Vec<(ListName, TaskId)>
 }
 
 fn check(wish: &Registration) -> Result<(), Refusal> {
-    if wish.context.len() > CONTEXT_BYTES_MAX {
-        let error = TextError::TooLong { max: CONTEXT_BYTES_MAX, actual: wish.context.len() };
-        return Err(Refusal::Invalid(Invalid::Text { field: "context", error }));
-    }
+    check_context(&wish.context).map_err(|error| Refusal::Invalid(Invalid::Text { field: "context", error }))?;
     name_for(wish, 1).map(|_| ())
 }
 
