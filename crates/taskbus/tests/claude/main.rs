@@ -2,8 +2,12 @@
 //! Code's protocol as it was traced.
 #![allow(clippy::unwrap_used)]
 
+mod claude_code;
+mod crew;
 mod edges;
+mod foreign;
 mod reading;
+mod storm;
 mod support;
 mod vanishing;
 mod waiting;

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::dir::Dir;
+use super::dir::{Dir, Stamp};
 use super::draft::Plan;
 use super::error::failed;
 use super::eye::View;
@@ -163,15 +163,17 @@ pub(super) fn finish(store: &str, dir: &Dir, locks: &mut Locks<'_>, view: &View)
     Ok(())
 }
 
-/// Removes the temporary files that dead processes of ours left.
+/// Removes what dead processes of ours left unfinished: files under temporary names, and locks of tasks.
 pub(super) fn sweep(dir: &Dir, locks: &Locks<'_>, view: &View) {
     if !locks.is_sure() {
         return;
     }
-    for name in &view.temps {
-        let stamp = dir.stamp(name).ok().flatten();
-        if stamp.is_some_and(|stamp| stamp.is_file() && stamp.is_unfinished()) {
-            dir.discard(name);
+    for name in &view.passing {
+        match dir.stamp(name).ok().flatten().filter(Stamp::is_unfinished) {
+            Some(stamp) if stamp.is_file() => dir.discard(name),
+            // One that cannot be removed is taken over when somebody wants it.
+            Some(stamp) if stamp.is_dir() => drop(dir.remove_lock(name)),
+            Some(_) | None => {}
         }
     }
 }

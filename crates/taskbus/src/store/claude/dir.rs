@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -272,6 +273,11 @@ impl Dir {
         let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         let times = Timestamps { last_access: now, last_modification: now };
         Ok(rustix::fs::utimensat(&self.fd, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Sets the time at which an open file was changed to `later` from now.
+    pub(super) fn touch_later(file: &File, later: Duration) -> io::Result<()> {
+        file.set_modified(SystemTime::now() + later)
     }
 
     /// Brings the names themselves to disk.

@@ -45,8 +45,8 @@ pub(super) struct View {
     pub(super) bad_mark: Option<String>,
     /// Names that look like a task's and are none.
     pub(super) odd_names: Vec<String>,
-    /// Temporary names.
-    pub(super) temps: Vec<String>,
+    /// What transactions make and do not keep.
+    pub(super) passing: Vec<String>,
     /// A journal that cannot be followed.
     pub(super) bad_journal: Option<JournalFault>,
     /// What a killed process left to be done, already done in `rows`.
@@ -107,7 +107,7 @@ struct Seen {
 struct Collection {
     stamps: BTreeMap<String, Stamp>,
     odd_names: Vec<String>,
-    temps: Vec<String>,
+    passing: Vec<String>,
     highest: u64,
 }
 
@@ -178,8 +178,8 @@ impl Eye {
                 }
             } else if number.is_some() {
                 found.odd_names.push(name);
-            } else if names::is_temp(&name) {
-                found.temps.push(name);
+            } else if names::is_passing(&name) {
+                found.passing.push(name);
             }
         }
         Ok(found)
@@ -210,7 +210,7 @@ impl Eye {
     fn view_of(&self, found: &Collection) -> View {
         let mut view = View {
             odd_names: found.odd_names.clone(),
-            temps: found.temps.clone(),
+            passing: found.passing.clone(),
             top: self.view.top.max(found.highest),
             ..View::default()
         };

@@ -8,6 +8,10 @@
 //! stopped lose its lock. So between processes of taskbus a lock of the kernel on `.lock` comes first, which Claude
 //! Code does not use and which dies with its process. Under it, a lock directory that bears our mark (see
 //! [`super::dir`]) can only be a dead one's, and is taken over at once.
+//!
+//! Claude Code asks for a lock some thirty times and then fails. Processes of taskbus that hand the list on to each
+//! other without a pause would starve it, so a time is left between two holds, a third of the last hold: until the
+//! time at which `.lock` says that it was changed.
 
 use std::fs::File;
 use std::io;
@@ -24,6 +28,8 @@ const STALE_MS: i64 = 10_000;
 const REFRESH_MS: u64 = 4_000;
 /// Nothing is written under a lock that could not be refreshed for this long, in milliseconds.
 const UNSURE_MS: u64 = 6_000;
+/// The longest time left for others after a hold, in milliseconds.
+const GAP_MS_MAX: u64 = 50;
 /// Shortest and longest pause between two tries, in milliseconds.
 const PAUSE_MS: (u64, u64) = (1, 20);
 
@@ -91,6 +97,8 @@ pub(super) struct Locks<'a> {
     sentinel: Option<(FileId, File)>,
     /// Whether an unfinished lock of ours is surely a dead one's.
     is_sure: bool,
+    /// When the list was locked.
+    since: Instant,
 }
 
 struct Held {
@@ -104,8 +112,10 @@ impl<'a> Locks<'a> {
     pub(super) fn list(dir: &'a Dir, touch: &'a dyn Touch, patience: Patience<'a>) -> Result<Self, StoreError> {
         let sentinel = lock_sentinel(dir, patience)?;
         let is_sure = sentinel.is_some() && dir.is_local();
-        let mut locks = Self { dir, touch, patience, held: Vec::new(), sentinel, is_sure };
+        let mut locks = Self { dir, touch, patience, held: Vec::new(), sentinel, is_sure, since: Instant::now() };
+        locks.leave_a_gap()?;
         locks.take(names::lock_of(SENTINEL))?;
+        locks.since = Instant::now();
         Ok(locks)
     }
 
@@ -152,6 +162,16 @@ impl<'a> Locks<'a> {
             Some((id, _)) => is_named(self.dir, *id).map_err(|error| failed(self.patience.store, error)),
             None => Ok(true),
         }
+    }
+
+    /// Waits out the time that the last holder left for others.
+    fn leave_a_gap(&self) -> Result<(), StoreError> {
+        let stamp = self.dir.stamp(SENTINEL).map_err(|error| failed(self.patience.store, error))?;
+        let ahead = stamp.map_or(0, |stamp| stamp.modified_ms() - now_ms());
+        if let Ok(ahead) = u64::try_from(ahead).map(|ahead| ahead.min(GAP_MS_MAX)) {
+            std::thread::sleep(Duration::from_millis(ahead));
+        }
+        Ok(())
     }
 
     fn take(&mut self, name: String) -> Result<(), StoreError> {
@@ -207,8 +227,14 @@ impl<'a> Locks<'a> {
 
 impl Drop for Locks<'_> {
     fn drop(&mut self) {
+        let had_list = !self.held.is_empty();
         while !self.held.is_empty() {
             self.release_last();
+        }
+        if let Some((_, file)) = self.sentinel.as_ref().filter(|_| had_list) {
+            let gap = (self.since.elapsed() / 3).min(Duration::from_millis(GAP_MS_MAX));
+            // Where times cannot be set, there is no gap.
+            let _ = self.touch.allow().and_then(|()| Dir::touch_later(file, gap));
         }
     }
 }

@@ -48,8 +48,13 @@ pub(super) fn is_noise(name: &str) -> bool {
     name == SENTINEL || name.ends_with(LOCK_SUFFIX) || is_temp(name)
 }
 
-/// Whether it is the name under which a file is written before it takes its place.
-pub(super) fn is_temp(name: &str) -> bool {
+/// Whether it is the name of something that a transaction makes and does not keep: a task's lock, a file that has
+/// not taken its place. The list's own lock is none of these.
+pub(super) fn is_passing(name: &str) -> bool {
+    is_temp(name) || name.strip_suffix(LOCK_SUFFIX).is_some_and(|name| task_of(name).is_some())
+}
+
+fn is_temp(name: &str) -> bool {
     let Some((stem, hex)) = name.rsplit_once(".tmp.") else { return false };
     !stem.is_empty() && hex.len() == 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -108,6 +113,10 @@ mod tests {
         for name in [".lock", ".lock.lock", "1.json.lock", "1.json.tmp.0a1b2c3d"] {
             assert!(is_noise(name), "{name}");
         }
+        for name in ["1.json.lock", "1.json.tmp.0a1b2c3d", ".taskbus-journal.tmp.0a1b2c3d"] {
+            assert!(is_passing(name), "{name}");
+        }
+        assert!(!is_passing(".lock.lock") && !is_passing("_meta.json.lock") && !is_passing("1.json"));
         for name in ["1.json", ".highwatermark", ".taskbus-journal", "1.json.tmp.0a1b2c3", ".tmp.0a1b2c3d"] {
             assert!(!is_noise(name), "{name}");
         }
