@@ -24,7 +24,7 @@ use crate::support::open;
 const WORKERS: u64 = 8;
 const OPERATIONS: u64 = 200;
 const KILL_EVERY: usize = 50;
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// One process of the crew; alone, it works in a directory of its own.
 #[test]
