@@ -9,6 +9,9 @@ use crate::repo::{no_complaints, run, text};
 /// More crates than this in the default build is a decision, not an accident.
 const CRATES_MAX: usize = 200;
 
+const RECORD: &str = "docs/adr/0007-dependencies-by-group.md";
+const MANIFESTS: [&str; 4] = ["taskbus-core", "taskbus", "taskbus-cli", "tidy"];
+
 /// `name features` of every crate below a package, sorted.
 fn crates_below(package: &str, edges: &str) -> BTreeSet<String> {
     let args = ["tree", "--offline", "--locked", "-p", package, "-e", edges, "--prefix", "none", "--format", "{p}|{f}"];
@@ -19,6 +22,19 @@ fn name_and_features(line: &str) -> String {
     let (package, features) = line.trim_end_matches(" (*)").split_once('|').expect("the format has a bar");
     let name = package.split(' ').next().unwrap_or(package);
     format!("{name} {features}").trim_end().to_owned()
+}
+
+/// The names of the direct dependencies in a manifest, for building and for tests.
+fn direct(manifest: &Table) -> BTreeSet<String> {
+    let tables = ["dependencies", "dev-dependencies", "build-dependencies"].into_iter();
+    tables.filter_map(|name| manifest.get(name)?.as_table()).flat_map(|table| table.keys().cloned()).collect()
+}
+
+/// Direct dependencies that the record of choices does not name.
+fn unexplained(names: &BTreeSet<String>, record: &str) -> Vec<String> {
+    let foreign = names.iter().filter(|name| !name.starts_with("taskbus"));
+    let silent = foreign.filter(|name| !record.contains(&format!("`{name}`")));
+    silent.map(|name| format!("{RECORD}: has no row for {name}")).collect()
 }
 
 /// A lock file's packages that come from elsewhere than the registry, or are banned.
@@ -100,6 +116,18 @@ mod tests {
     #[test]
     fn the_lock_file_holds_nothing_banned_or_foreign() {
         no_complaints(&bad_packages(&table("Cargo.lock"), &table("deny.toml")));
+    }
+
+    #[test]
+    fn a_dependency_is_explained_and_used() {
+        let bad: Table = "[dependencies]\nserde = 1\nleft-pad = 1".parse().unwrap();
+        assert_eq!(unexplained(&direct(&bad), "| `serde` |").len(), 1);
+        let direct: BTreeSet<String> =
+            MANIFESTS.iter().flat_map(|name| direct(&table(&format!("crates/{name}/Cargo.toml")))).collect();
+        no_complaints(&unexplained(&direct, &text(RECORD)));
+        let listed = table("Cargo.toml")["workspace"]["dependencies"].as_table().unwrap().clone();
+        let idle = listed.keys().filter(|name| !direct.contains(*name) && *name != "taskbus");
+        no_complaints(&idle.map(|name| format!("Cargo.toml: no crate uses {name}")).collect::<Vec<_>>());
     }
 
     #[test]
