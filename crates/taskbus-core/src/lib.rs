@@ -2,7 +2,7 @@
 //!
 //! Everything here is pure: no I/O, no clock, no randomness, no async, no SQL, no JSON-RPC. A caller
 //! hands in a [`Command`](command::Command), a view of the [`Neighbourhood`](neighbourhood::Neighbourhood)
-//! and the [`Facts`](decide::Facts); [`decide`](decide::decide) answers with the
+//! and the [`Facts`](decide::Facts); [`run`](decide::run) answers with the
 //! [`Change`](change::Change)s to write, or with one [`Refusal`](refusal::Refusal). Stores write rows,
 //! surfaces translate; a rule exists once, here.
 //!

@@ -99,7 +99,7 @@ impl Tally {
     }
 }
 
-/// The view of one list that [`decide`](crate::decide::decide) works on.
+/// The view of one list that [`run`](crate::decide::run) works on.
 ///
 /// "Live" means not deleted. An *effective parent* is the stored parent if that is live, else none; siblings
 /// are the live tasks with one effective parent, in the order of [`Sibling`].

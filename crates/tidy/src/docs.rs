@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn sources_name_documents_that_exist() {
-        let ours = rust_below(&["crates/taskbus"]);
-        no_complaints(&ours.iter().flat_map(missing_documents).collect::<Vec<_>>());
+        let ours = rust_below(&["crates/taskbus"]).into_iter().filter(|file| !is_tests(&file.path));
+        no_complaints(&ours.flat_map(|file| missing_documents(&file)).collect::<Vec<_>>());
     }
 
     #[test]

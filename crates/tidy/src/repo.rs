@@ -1,5 +1,6 @@
 //! The repository as the checks see it: its files, as git lists them, and cargo's view of the dependencies.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,10 +17,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
 }
 
-/// Every text file that is tracked, or will be when it is added.
+/// Every text file that is tracked, or will be when it is added, by path.
 pub(crate) fn files() -> Vec<File> {
     let listing = run("git", &["-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]);
-    listing.split('\0').filter(|path| !path.is_empty()).filter_map(read).collect()
+    let paths: BTreeSet<&str> = listing.split('\0').filter(|path| !path.is_empty()).collect();
+    paths.into_iter().filter_map(read).collect()
 }
 
 /// The Rust files below one of these folders.

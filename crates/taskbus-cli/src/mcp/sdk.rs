@@ -2,7 +2,7 @@
 //! and requests that carry everything (2026-07-28). We give it messages that passed the gate, and tools from the
 //! table; it gives us calls.
 //!
-//! The SDK's own handshake is left out ([`serve_directly_with_ct`]): it ends the connection over any message that it
+//! The SDK's own handshake is left out (`serve_directly_with_ct`): it ends the connection over any message that it
 //! does not expect before `initialize`, and nothing here depends on the order.
 
 use std::sync::Arc;

@@ -27,7 +27,7 @@ pub(super) struct Outgoing(mpsc::Sender<Vec<u8>>);
 pub(super) struct Closed;
 
 impl Outgoing {
-    /// The way out, and its other end for [`write`].
+    /// The way out, and its other end for [`write()`].
     pub(super) fn new() -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (sender, receiver) = mpsc::channel(LINES_WAITING);
         (Self(sender), receiver)

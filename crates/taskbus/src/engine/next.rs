@@ -38,7 +38,7 @@ struct Look {
 
 impl Engine {
     /// Runs a `next` that waits until something is ready, `wait` is over, or `cancelled` says so. Returns within
-    /// [`WAIT_SECONDS_MAX`](taskbus_core::limits::WAIT_SECONDS_MAX).
+    /// [`WAIT_SECONDS_MAX`].
     ///
     /// # Errors
     /// As [`Engine::execute`].

@@ -10,7 +10,7 @@
 //! snapshot: look (twice the same, or again)                                  wait: the kernel's notices
 //! ```
 //!
-//! How the files look: [`file`]. Who may write when: [`lock`]. What makes several files one change: [`journal`].
+//! How the files look: [`mod@file`]. Who may write when: [`lock`]. What makes several files one change: [`journal`].
 
 use std::collections::BTreeSet;
 use std::io;
