@@ -140,6 +140,12 @@ mod tests {
     }
 
     #[test]
+    fn what_blocks_is_called_from_async_code_in_one_place() {
+        let bridges = shipped().iter().map(|file| words(&code(file), "spawn_blocking").count()).sum::<usize>();
+        assert!(bridges <= 1, "{bridges} calls of spawn_blocking: the engine is reached through one helper");
+    }
+
+    #[test]
     fn the_protocol_sdk_is_named_in_one_file() {
         let naming: Vec<String> =
             shipped().into_iter().filter(|f| words(&code(f), "rmcp").next().is_some()).map(|f| f.path).collect();
