@@ -15,9 +15,9 @@ use super::stdio::{self, Outgoing};
 use crate::wire::error::Failure;
 
 /// How long answers in flight may take once the end has come.
-const DRAIN: Duration = Duration::from_millis(600);
+const DRAIN: Duration = Duration::from_millis(700);
 /// How long the last lines may take to be read.
-const FLUSH: Duration = Duration::from_millis(100);
+const FLUSH: Duration = Duration::from_millis(50);
 /// How long ending the sessions may take; else they end by themselves.
 const CLOSE: Duration = Duration::from_millis(150);
 /// Between two looks for the parent.
@@ -119,4 +119,22 @@ fn random_below(limit: Duration) -> Duration {
     use std::hash::{BuildHasher as _, RandomState};
     let random = RandomState::new().hash_one(std::process::id());
     Duration::from_millis(random % u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_panics_ends_alone() {
+        let failure = blocking(|| panic!("on purpose")).await.map(|()| ()).unwrap_err();
+        assert_eq!((failure.code, failure.retryable), ("internal", false));
+        assert_eq!(blocking(|| 5).await, Ok(5));
+    }
+
+    #[test]
+    fn the_end_comes_within_a_second() {
+        assert!(DRAIN + FLUSH + CLOSE < Duration::from_secs(1));
+        assert!((0..100).all(|_| random_below(TICK) < TICK));
+    }
 }

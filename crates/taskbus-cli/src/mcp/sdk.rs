@@ -29,6 +29,7 @@ use super::schema::definition;
 use super::stdio::{Closed, Incoming, Outgoing};
 use super::table::{CORE, INSTRUCTIONS};
 use crate::wire::error::Failure;
+use crate::wire::lenient;
 
 /// Calls that run at the same time; more wait their turn.
 pub(super) const CALLS_MAX: usize = 32;
@@ -136,7 +137,8 @@ impl Server {
     async fn run(&self, tool: &'static Tool, arguments: Map<String, Value>, from: From) -> Result<Reply, Failure> {
         let turn = self.turn.acquire().await;
         let running = self.calls.acquire().await;
-        let waits = arguments.get("wait_seconds").is_some_and(|seconds| !seconds.is_null());
+        let waits =
+            arguments.get("wait_seconds").is_some_and(|given| lenient::integer(given).is_ok_and(|seconds| seconds > 0));
         let waiting = if waits { self.waits.try_acquire().ok() } else { None };
         let impatient = waits && waiting.is_none();
         let turn = turn.ok().filter(|_| !waits && tool.effect != Effect::Read);

@@ -1,6 +1,9 @@
 //! One task, however a model spells it: through the pipe, the gate, the SDK and the table.
 
 use serde_json::{Value, json};
+use taskbus_core::limits::{
+    LEASE_SECONDS_MAX, NEXT_COUNT_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, REQUEST_DEPTH_MAX, WAIT_SECONDS_MAX,
+};
 
 use crate::server::{Server, on_sqlite};
 
@@ -97,4 +100,51 @@ fn unknown_fields_are_refused_by_name() {
         let refusal = server.refusal("task_create", json!({"channel": "tasks/t", "subject": "s", field: "x"}));
         assert_eq!((&refusal["field"], &refusal["nearest"]), (&json!(field), &json!(nearest)));
     }
+}
+
+#[test]
+fn limits_hold_at_the_limit_and_one_past_it() {
+    let home = tempfile::tempdir().unwrap();
+    let mut server = with_tasks(&home);
+    for (tool, field, max) in [
+        ("task_next", "wait_seconds", WAIT_SECONDS_MAX),
+        ("task_next", "count", NEXT_COUNT_MAX as u64),
+        ("task_next", "lease_seconds", LEASE_SECONDS_MAX),
+        ("task_list", "limit", PAGE_ROWS_MAX as u64),
+    ] {
+        let ask = |value: u64| json!({"channel": "tasks/t", field: value});
+        // There are ready tasks, so no call waits.
+        server.call("task_create", json!({"channel": "tasks/t", "subject": "s"}));
+        server.call(tool, ask(max));
+        let refusal = server.refusal(tool, ask(max + 1));
+        assert_eq!((&refusal["code"], &refusal["field"]), (&json!("validation"), &json!(field)), "{refusal}");
+        assert!(refusal["message"].as_str().unwrap().contains(&max.to_string()), "{refusal}");
+    }
+}
+
+#[test]
+fn messages_are_read_to_the_limit_of_their_depth() {
+    let home = tempfile::tempdir().unwrap();
+    let mut server = with_tasks(&home);
+    // The message, its params and the arguments are three levels.
+    let mut nested = |depth: usize| {
+        let value: Value = (0..depth - 3).fold(json!(1), |inner, _| json!([inner]));
+        server.refusal("task_get", json!({"task_id": value}))["message"].as_str().unwrap().to_owned()
+    };
+    assert!(nested(REQUEST_DEPTH_MAX).starts_with("task_id must be a task id"));
+    assert!(nested(REQUEST_DEPTH_MAX + 1).contains(&format!("deeper than {REQUEST_DEPTH_MAX} levels")));
+}
+
+#[test]
+fn a_page_has_its_usual_length_unless_told_otherwise() {
+    let home = tempfile::tempdir().unwrap();
+    let mut server = on_sqlite(home.path());
+    server.call("create_channel", json!({"name": "tasks/t"}));
+    let tasks: Vec<Value> = (0..=PAGE_ROWS_DEFAULT).map(|_| json!({"subject": "s"})).collect();
+    server.call("task_plan", json!({"channel": "tasks/t", "tasks": tasks}));
+    let page = server.call("task_list", json!({"channel": "tasks/t"}));
+    assert_eq!((page["tasks"].as_array().unwrap().len(), &page["truncated"]), (PAGE_ROWS_DEFAULT, &json!(true)));
+    assert_eq!(page["total"], PAGE_ROWS_DEFAULT + 1);
+    let rest = server.call("task_list", json!({"channel": "tasks/t", "cursor": page["next"]}));
+    assert_eq!((rest["tasks"].as_array().unwrap().len(), &rest["truncated"]), (1, &json!(false)));
 }

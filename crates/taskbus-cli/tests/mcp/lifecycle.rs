@@ -6,6 +6,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use taskbus::store::Store as _;
+use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 
 use crate::server::{Launch, PATIENCE, Server, on_sqlite};
 
@@ -293,4 +295,36 @@ fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_log_is_kept_only_where_it_is_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join(".local/state/taskbus/mcp.log");
+    ends_well(on_sqlite(home.path()));
+    assert!(!log.exists());
+    let mut server = Launch::new(home.path(), "memory:").env("TASKBUS_LOG", "debug").start();
+    server.call("create_channel", json!({"name": "tasks/t"}));
+    ends_well(server);
+    assert!(std::fs::read_to_string(log).unwrap().contains("create_channel"));
+}
+
+#[test]
+fn a_heartbeat_keeps_an_idle_session_alive() {
+    let home = tempfile::tempdir().unwrap();
+    let mut server = on_sqlite(home.path());
+    server.call("register", json!({"name": "Sam"}));
+    let file = home.path().join("taskbus.db");
+    let alive_until = || -> i64 {
+        let store = rusqlite::Connection::open(&file).unwrap();
+        store.query_row("SELECT max(alive_until) FROM sessions", [], |row| row.get(0)).unwrap()
+    };
+    let store = SqliteStore::lazy(&file, SqliteOptions::default());
+    let (first, begun) = (alive_until(), Instant::now());
+    let mut seen = store.version().unwrap();
+    while alive_until() == first {
+        assert!(begun.elapsed() < PATIENCE, "no heartbeat");
+        store.wait(seen, PATIENCE).unwrap();
+        seen = store.version().unwrap();
+    }
 }
