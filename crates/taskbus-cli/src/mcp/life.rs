@@ -127,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_panics_ends_alone() {
-        let failure = blocking(|| panic!("on purpose")).await.map(|()| ()).unwrap_err();
+        let failure = blocking::<()>(|| panic!("on purpose")).await.unwrap_err();
         assert_eq!((failure.code, failure.retryable), ("internal", false));
         assert_eq!(blocking(|| 5).await, Ok(5));
     }

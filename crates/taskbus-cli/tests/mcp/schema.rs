@@ -116,6 +116,10 @@ fn the_list_is_the_same_for_any_store_and_state() {
     assert_eq!(list(&mut server), fresh);
     assert_eq!(server.request("tools/list", json!({"cursor": "5"}))["result"].to_string(), fresh);
     assert_eq!(list(&mut Launch::new(home.path(), "memory:").start()), fresh);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let newer = server.request("tools/list", json!({"_meta": meta}))["result"]["tools"].clone();
+    assert_eq!(newer, Value::Array(tools()), "both eras get the same definitions");
     let names: Vec<Value> = tools().into_iter().map(|tool| tool["name"].clone()).collect();
     let order = [
         "register",
