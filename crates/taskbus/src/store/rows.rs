@@ -17,6 +17,7 @@
 //!   and never taken for an absent one.
 //! - Nothing that was not written by this contract is deleted or rewritten.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use taskbus_core::id::TaskId;
@@ -40,6 +41,11 @@ pub trait RowStore: Send + Sync {
 
     /// How strict its list is.
     fn policy(&self) -> Policy;
+
+    /// Reclaims after which a task of its list is parked; 0: never.
+    fn max_reclaims(&self) -> u32 {
+        0
+    }
 
     /// The time by the store's clock.
     ///
@@ -70,6 +76,49 @@ pub trait RowStore: Send + Sync {
     /// # Errors
     /// [`StoreError`].
     fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError>;
+}
+
+/// Passes every call on, so that a shared store of rows is one, too.
+impl<R: RowStore + ?Sized> RowStore for Arc<R> {
+    fn abilities(&self) -> Abilities {
+        (**self).abilities()
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
+    fn list_name(&self) -> ListName {
+        (**self).list_name()
+    }
+
+    fn policy(&self) -> Policy {
+        (**self).policy()
+    }
+
+    fn max_reclaims(&self) -> u32 {
+        (**self).max_reclaims()
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        (**self).now()
+    }
+
+    fn transact(&self, f: &mut RowsBody<'_>) -> Result<(), Abort> {
+        (**self).transact(f)
+    }
+
+    fn snapshot(&self) -> Result<RowSet, StoreError> {
+        (**self).snapshot()
+    }
+
+    fn version(&self) -> Result<u64, StoreError> {
+        (**self).version()
+    }
+
+    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
+        (**self).wait(seen, timeout)
+    }
 }
 
 /// The body of a transaction on rows.

@@ -45,7 +45,7 @@ impl<R: RowStore> Small<R> {
     /// [`StoreError`] when the clock cannot be read.
     pub fn new(rows: R) -> Result<Self, StoreError> {
         let list = rows.list_name();
-        let rules = ListRules { policy: rows.policy(), max_reclaims: 0 };
+        let rules = ListRules { policy: rows.policy(), max_reclaims: rows.max_reclaims() };
         let memory = MemoryStore::for_rows(&list, rules, rows.now()?);
         Ok(Self { rows, list, memory, seen: Mutex::default() })
     }
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    impl RowStore for Arc<Shelf> {
+    impl RowStore for Shelf {
         fn abilities(&self) -> Abilities {
             Abilities { durable: false, shared_across_processes: false, liveness: false }
         }

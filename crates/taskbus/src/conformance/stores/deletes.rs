@@ -1,0 +1,55 @@
+//! Deletes of tasks, and how they are undone.
+
+use taskbus_core::command::{Command, Draft, Patch};
+use taskbus_core::refusal::Conflict;
+
+use super::{Crew, StorePlace, Verdict, conflict, draft, is_missing};
+use crate::answer::Answer;
+
+pub(super) fn a_deleted_task_is_gone_and_comes_back_whole(place: &dyn StorePlace) -> Verdict {
+    let crew = Crew::at(place);
+    let (sam, kim) = (crew.person("sam"), crew.person_on(&place.open(), "kim"));
+    let metadata = [("k".to_owned(), 1.into())].into();
+    let made = sam.create(Draft { metadata, ..draft("short-lived") });
+    assert!(sam.update(&made.id, Patch::delete()).expect("a task can be deleted").deleted);
+    for person in [&sam, &kim] {
+        is_missing(&person.get(&made.id));
+        assert_eq!(person.order(), []);
+    }
+    let Ok(Answer::Restored(back)) = sam.ask(Command::Restore(made.id.clone()), None) else { panic!("it comes back") };
+    assert_eq!((&back.subject, &back.metadata, &back.status), (&made.subject, &made.metadata, &made.status));
+    assert!(back.revision > made.revision);
+    assert_eq!(kim.order(), [made.id]);
+    Verdict::Held
+}
+
+pub(super) fn a_task_with_children_stays(place: &dyn StorePlace) -> Verdict {
+    let sam = Crew::at(place).person("sam");
+    let parent = sam.add("parent");
+    let child = sam.create(Draft { parent: Some(parent.clone()), ..draft("child") }).id;
+    for force in [false, true] {
+        let told = conflict(sam.update(&parent, Patch { force, ..Patch::delete() }));
+        assert_eq!(told, Conflict::Children { id: parent.clone(), children: vec![child.clone()] });
+    }
+    sam.update(&child, Patch::delete()).expect("a task can be deleted");
+    sam.update(&parent, Patch::delete()).expect("and then its parent");
+    assert_eq!(sam.order(), []);
+    Verdict::Held
+}
+
+pub(super) fn deleting_twice_is_said(place: &dyn StorePlace) -> Verdict {
+    let crew = Crew::at(place);
+    let sam = crew.person("sam");
+    let id = sam.add("short-lived");
+    let delete = || sam.ask(Command::Update(id.clone(), Box::new(Patch::delete())), Some("key"));
+    let first = delete().expect("a task can be deleted");
+    assert_eq!(delete().expect("the same call again"), first);
+    let again = sam.update(&id, Patch::delete());
+    if crew.rules.policy.keeps_deleted() {
+        let again = again.expect("here a deleted task is a row");
+        assert!(again.deleted && again.replaced == 0, "{again:?}");
+    } else {
+        is_missing(&again);
+    }
+    Verdict::Held
+}
