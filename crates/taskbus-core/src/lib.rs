@@ -11,6 +11,7 @@
 pub mod board;
 pub mod change;
 pub mod command;
+pub mod content;
 pub mod decide;
 pub mod document;
 pub mod glob;

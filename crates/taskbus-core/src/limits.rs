@@ -69,6 +69,10 @@ pub const WAIT_SECONDS_MAX: u64 = 50;
 pub const WRITES_PER_SECOND: u32 = 100;
 /// KiB written per second and identity.
 pub const WRITE_KIB_PER_SECOND: u32 = 1024;
+/// Largest Kin sidecar that is read, in bytes.
+pub const SIDECAR_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Longest session id that names a sidecar, in bytes.
+pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// Largest request a surface reads, in bytes.
 pub const REQUEST_BYTES_MAX: usize = 1024 * 1024;
 /// Deepest JSON a surface reads.

@@ -16,6 +16,14 @@ impl Timestamp {
         Self(millis)
     }
 
+    /// Reads RFC 3339; a time without an offset is taken as UTC, since some writers leave it out.
+    #[must_use]
+    pub fn from_rfc3339(text: &str) -> Option<Self> {
+        let zoned = text.parse::<jiff::Timestamp>();
+        let time = zoned.or_else(|_| format!("{text}Z").parse::<jiff::Timestamp>()).ok()?;
+        Some(Self(time.as_millisecond()))
+    }
+
     /// Unix milliseconds.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
@@ -41,6 +49,17 @@ impl fmt::Display for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_what_it_prints_and_what_others_print() {
+        let expected = Some(Timestamp::from_millis(1_796_054_400_250));
+        for text in ["2026-11-30T16:00:00.25Z", "2026-11-30T17:00:00.250000+01:00", "2026-11-30T16:00:00.250"] {
+            assert_eq!(Timestamp::from_rfc3339(text), expected, "{text}");
+        }
+        for text in ["", "Z", "yesterday", "2026-11-30", "1796054400250"] {
+            assert_eq!(Timestamp::from_rfc3339(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn prints_rfc_3339_in_utc() {

@@ -29,9 +29,11 @@ pub mod claude;
 mod clock;
 pub mod memory;
 pub mod rows;
+pub mod sidecar;
 pub mod small;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 

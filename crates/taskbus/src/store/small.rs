@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use taskbus_core::change::Change;
+use taskbus_core::decide::recovered;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::ListName;
 use taskbus_core::neighbourhood::ListRules;
@@ -18,7 +20,7 @@ use taskbus_core::time::Timestamp;
 use super::memory::MemoryStore;
 use super::memory::desk::{Desk, Work, unreadable};
 use super::rows::{RowSet, RowStore, Rows};
-use super::{Abilities, Abort, ReadBody, Store, StoreError, WriteBody};
+use super::{Abilities, Abort, Author, ReadBody, Snapshot, Store, StoreError, WriteBody, read_with, write_with};
 
 /// A store over rows.
 pub struct Small<R> {
@@ -39,15 +41,40 @@ struct Seen {
 }
 
 impl<R: RowStore> Small<R> {
-    /// A store over these rows.
+    /// A store over these rows, which are opened by this: what their policy gives back on opening, is given back now.
     ///
     /// # Errors
-    /// [`StoreError`] when the clock cannot be read.
+    /// [`StoreError`] when the rows cannot be read.
     pub fn new(rows: R) -> Result<Self, StoreError> {
         let list = rows.list_name();
         let rules = ListRules { policy: rows.policy(), max_reclaims: rows.max_reclaims() };
         let memory = MemoryStore::for_rows(&list, rules, rows.now()?);
-        Ok(Self { rows, list, memory, seen: Mutex::default() })
+        let store = Self { rows, list, memory, seen: Mutex::default() };
+        match store.recover() {
+            Err(Abort::Failed(error @ (StoreError::Busy { .. } | StoreError::ReadOnly { .. }))) => {
+                tracing::warn!(%error, "tasks that were left in progress could not be given back; shown as they stand");
+            }
+            Err(Abort::Failed(error)) => return Err(error),
+            Err(Abort::Refused(_)) | Ok(()) => {}
+        }
+        Ok(store)
+    }
+
+    /// Gives back what was left in progress for too long. The rows are locked only if there is such a task.
+    fn recover(&self) -> Result<(), Abort> {
+        let stale = |snapshot: &dyn Snapshot| -> Result<Vec<Change>, StoreError> {
+            let (policy, now) = (self.rows.policy(), self.rows.now()?);
+            Ok(snapshot.held(usize::MAX)?.iter().filter_map(|task| recovered(task, policy, now)).collect())
+        };
+        if read_with(self, Some(&self.list), stale)?.is_empty() {
+            return Ok(());
+        }
+        write_with(self, Some(&self.list), |tx| {
+            for change in stale(tx)? {
+                tx.append(&change, &Author::default())?;
+            }
+            Ok(())
+        })
     }
 
     /// The rows underneath.

@@ -1,0 +1,131 @@
+//! A whole sidecar: `{"version": 1, "session_id": …, "tasks": [rows]}` (spec/tasks.md 8). Keys beyond these, their order,
+//! and the way the file is laid out come back as they were.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize as _;
+use serde_json::ser::{CompactFormatter, PrettyFormatter, Serializer};
+use serde_json::{Map, Value, json};
+use taskbus_core::id::TaskId;
+
+use super::row::{Row, RowError};
+use super::times::Style;
+
+/// The version that this program knows.
+pub(super) const VERSION: u32 = 1;
+
+/// A sidecar in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Form {
+    /// The whole object; its `tasks` are empty, they are in `rows`.
+    head: Map<String, Value>,
+    /// The rows, in the order of the file.
+    pub(super) rows: Vec<Row>,
+    layout: Layout,
+}
+
+/// How a file is laid out.
+#[derive(Clone, Debug, PartialEq)]
+struct Layout {
+    /// What each level is indented with; none: all in one line.
+    indent: Option<String>,
+    /// Whether it ends in a line end.
+    ends: bool,
+}
+
+/// Why a file is no sidecar.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FormError {
+    #[error("it is empty, and a sidecar never is")]
+    Empty,
+    #[error("it is no JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("it is no object with a list of tasks")]
+    NoTasks,
+    #[error("its version {0} is no whole number")]
+    Version(Value),
+    #[error("it has version {0}")]
+    Newer(u32),
+    #[error("row {number} of its tasks is no task: {error}")]
+    Row { number: usize, error: RowError },
+    #[error("its rows {first} and {second} have the same id {id}")]
+    Twice { first: usize, second: usize, id: TaskId },
+}
+
+impl Form {
+    /// A sidecar with nothing in it.
+    pub(super) fn empty(session_id: &str) -> Self {
+        let head = json!({"version": VERSION, "session_id": session_id, "tasks": []});
+        let Value::Object(head) = head else { unreachable!("BUG: an object is an object") };
+        Self { head, rows: Vec::new(), layout: Layout { indent: Some("  ".to_owned()), ends: true } }
+    }
+
+    /// Reads a file.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, FormError> {
+        if bytes.is_empty() {
+            return Err(FormError::Empty);
+        }
+        let Value::Object(mut head) = serde_json::from_slice(bytes)? else { return Err(FormError::NoTasks) };
+        check_version(&head)?;
+        let Some(Value::Array(tasks)) = head.get_mut("tasks").map(Value::take) else { return Err(FormError::NoTasks) };
+        let read = |(place, raw)| Row::read(raw, place).map_err(|error| FormError::Row { number: place + 1, error });
+        let rows: Vec<Row> = tasks.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        check_unique(&rows)?;
+        Ok(Self { head, rows, layout: Layout::of(bytes) })
+    }
+
+    /// The file.
+    pub(super) fn render(&self) -> Vec<u8> {
+        let mut whole = self.head.clone();
+        whole.insert("tasks".to_owned(), self.rows.iter().map(|row| Value::Object(row.raw.clone())).collect());
+        self.layout.write(&Value::Object(whole))
+    }
+
+    /// How the rows write times, by the first one that has any.
+    pub(super) fn style(&self) -> Style {
+        self.rows.iter().find_map(Row::style).unwrap_or_default()
+    }
+}
+
+fn check_version(head: &Map<String, Value>) -> Result<(), FormError> {
+    let Some(version) = head.get("version") else { return Ok(()) };
+    match version.as_u64().map(u32::try_from) {
+        Some(Ok(VERSION)) => Ok(()),
+        Some(Ok(newer)) if newer > VERSION => Err(FormError::Newer(newer)),
+        Some(_) | None => Err(FormError::Version(version.clone())),
+    }
+}
+
+fn check_unique(rows: &[Row]) -> Result<(), FormError> {
+    let mut seen = BTreeSet::new();
+    let Some(second) = rows.iter().position(|row| !seen.insert(&row.task.id)) else { return Ok(()) };
+    let id = rows[second].task.id.clone();
+    let first = rows.iter().position(|row| row.task.id == id).unwrap_or(second);
+    Err(FormError::Twice { first: first + 1, second: second + 1, id })
+}
+
+impl Layout {
+    fn of(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let inside = text.trim_start().trim_start_matches('{');
+        let broken = inside.strip_prefix("\r\n").or_else(|| inside.strip_prefix('\n'));
+        let blank = |line: &str| line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
+        Self { indent: broken.map(blank), ends: text.ends_with('\n') }
+    }
+
+    fn write(&self, value: &Value) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let written = match &self.indent {
+            Some(indent) => {
+                let pretty = PrettyFormatter::with_indent(indent.as_bytes());
+                value.serialize(&mut Serializer::with_formatter(&mut bytes, pretty))
+            }
+            None => value.serialize(&mut Serializer::with_formatter(&mut bytes, CompactFormatter)),
+        };
+        written.expect("BUG: a JSON value is always JSON");
+        if self.ends {
+            bytes.push(b'\n');
+        }
+        bytes
+    }
+}
