@@ -233,7 +233,7 @@ pub enum Advice {
     Wait,
     /// All is done: stop.
     Done,
-    /// Nothing will become ready unless somebody changes something.
+    /// Nothing will become ready unless somebody changes something, the caller perhaps: it may hold what is left.
     Stuck,
 }
 

@@ -36,7 +36,7 @@ mod restore;
 mod status;
 mod update;
 
-pub use next::is_kept_apart;
+pub use next::{Outlook, is_kept_apart, outlook};
 pub use reclaim::{is_abandoned, reclaim_all, reclaim_one, recovered};
 
 /// A list that a command changes: the questions of [`Neighbourhood`], and the two verbs.

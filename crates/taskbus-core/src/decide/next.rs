@@ -12,7 +12,7 @@ use crate::glob::PathGlob;
 use crate::id::TaskId;
 use crate::limits;
 use crate::name::{Identity, Label};
-use crate::neighbourhood::{Neighbourhood, ReadyScan};
+use crate::neighbourhood::{Neighbourhood, ReadyScan, Tally};
 use crate::refusal::{Invalid, Missing, NotRegistered, Refusal};
 use crate::task::Task;
 
@@ -102,6 +102,29 @@ fn fits(task: &Task, worker: &BTreeSet<Label>, list: &dyn Neighbourhood) -> Resu
         return Ok(false);
     }
     Ok(task.paths.is_empty() || !is_kept_apart(&task.paths, &list.paths_in_use()?))
+}
+
+/// What to expect of a list that has nothing for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// Something will become ready by itself: others are at work, or a time will come.
+    Wait,
+    /// All is done.
+    Done,
+    /// Nothing will become ready unless somebody changes something, the caller perhaps: it may hold what is left.
+    Stuck,
+}
+
+/// What to expect, given the counts of the list and whether anybody but the caller holds a task.
+#[must_use]
+pub fn outlook(tally: &Tally, others_at_work: bool) -> Outlook {
+    if others_at_work || tally.deferred + tally.ready > 0 {
+        Outlook::Wait
+    } else if tally.pending() + tally.in_progress == 0 {
+        Outlook::Done
+    } else {
+        Outlook::Stuck
+    }
 }
 
 /// Whether a task with these paths must wait because an in-progress one could touch the same file.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use taskbus_core::decide::is_kept_apart;
+use taskbus_core::decide::{Facts, Outlook, is_kept_apart, outlook};
 use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
 use taskbus_core::limits::IDS_SHOWN_MAX;
@@ -73,15 +73,14 @@ fn touching(paths: &BTreeSet<PathGlob>, around: &dyn Neighbourhood) -> Look<Vec<
 }
 
 /// Why nothing is ready, and what to do about it.
-pub(super) fn idle(around: &dyn Neighbourhood, now: Timestamp) -> Look<Idle> {
-    let tally = around.tally(now)?;
-    let holders = around.held(HOLDERS_SHOWN_MAX)?.into_iter().map(holder).collect();
-    let advice = if tally.in_progress + tally.deferred + tally.ready > 0 {
-        Advice::Wait
-    } else if tally.pending() == 0 {
-        Advice::Done
-    } else {
-        Advice::Stuck
+pub(super) fn idle(around: &dyn Neighbourhood, facts: &Facts) -> Look<Idle> {
+    let tally = around.tally(facts.now)?;
+    let holders: Vec<Holder> = around.held(HOLDERS_SHOWN_MAX)?.into_iter().map(holder).collect();
+    let own = holders.iter().filter(|holder| holder.owner == facts.caller).count() as u64;
+    let advice = match outlook(&tally, tally.in_progress > own) {
+        Outlook::Wait => Advice::Wait,
+        Outlook::Done => Advice::Done,
+        Outlook::Stuck => Advice::Stuck,
     };
     Ok(Idle {
         advice,

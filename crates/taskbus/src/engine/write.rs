@@ -105,7 +105,7 @@ impl Engine {
         let mut ledger = Ledger::new(tx, author);
         let outcome = decide::run(&call.command, &mut ledger, &facts)?;
         let entries = ledger.into_entries();
-        let mut answer = answer(tx, list, outcome, &entries, now)?;
+        let mut answer = answer(tx, list, outcome, &entries, &facts)?;
         if let (Answer::Next(taken), Some(completed)) = (&mut answer, &call.completed) {
             taken.completed = Some(completed.clone());
         }
@@ -179,7 +179,7 @@ fn answer(
     list: &ListName,
     outcome: Outcome,
     entries: &[Entry],
-    now: Timestamp,
+    facts: &Facts,
 ) -> Result<Answer, StoreError> {
     Ok(match outcome {
         Outcome::Created(task) => Answer::Created(Box::new(view::task(list, task, around)?)),
@@ -188,7 +188,7 @@ fn answer(
         }
         Outcome::Written(effect) => Answer::Written(Box::new(written(around, list, effect, entries)?)),
         Outcome::Taken { tasks, completed } => {
-            let idle = if tasks.is_empty() { Some(view::idle(around, now)?) } else { None };
+            let idle = if tasks.is_empty() { Some(view::idle(around, facts)?) } else { None };
             let tasks = tasks.into_iter().map(|task| view::task(list, task, around)).collect::<Result<_, _>>()?;
             let completed = completed.map(|effect| written(around, list, effect, entries)).transpose()?;
             Answer::Next(Box::new(Taken { tasks, completed, idle }))
