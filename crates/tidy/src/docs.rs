@@ -181,6 +181,17 @@ mod tests {
     }
 
     #[test]
+    fn the_two_commands_of_the_readme_are_there() {
+        let readme = text("README.md");
+        for command in ["cargo run --release -- demo", "./test"] {
+            assert!(readme.lines().any(|line| line.starts_with(command)), "README.md does not show {command}");
+        }
+        let mode = std::fs::metadata(root().join("test")).expect("./test is there").permissions();
+        assert!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o111 != 0, "./test cannot be executed");
+        assert!(text(".ci/run").contains("/test\""), "CI runs something else than ./test");
+    }
+
+    #[test]
     fn the_changelog_has_room_for_the_next_change() {
         assert!(text("CHANGELOG.md").contains("\n## Unreleased\n"));
     }
