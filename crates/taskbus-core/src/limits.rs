@@ -70,7 +70,7 @@ pub const WRITES_PER_SECOND: u32 = 100;
 /// KiB written per second and identity.
 pub const WRITE_KIB_PER_SECOND: u32 = 1024;
 /// Largest Kin sidecar that is read, in bytes.
-pub const SIDECAR_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const SIDECAR_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Longest session id that names a sidecar, in bytes.
 pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// Largest request a surface reads, in bytes.

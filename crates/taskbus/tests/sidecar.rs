@@ -1,4 +1,5 @@
 //! The Kin sidecar as a file: its form, what is kept of what others wrote, and what is refused.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,7 +17,7 @@ use taskbus::store::{ManualClock, Store as _, StoreError};
 use taskbus_core::command::{Command, Draft, Patch};
 use taskbus_core::content;
 use taskbus_core::id::TaskId;
-use taskbus_core::limits::KIN_STALE_MS;
+use taskbus_core::limits::{KIN_STALE_MS, SESSION_ID_BYTES_MAX, SIDECAR_BYTES_MAX};
 use taskbus_core::name::Identity;
 use taskbus_core::task::Status;
 use taskbus_core::text::{Body, Subject};
@@ -226,6 +227,19 @@ fn what_was_left_in_progress_is_given_back_on_opening_alone() {
     assert_eq!(status(&session, &old), Status::Pending);
     place.clock.advance(-10 * KIN_STALE_MS);
     assert_eq!(status(&place.open("s1").unwrap(), &young), Status::InProgress, "a clock that went back reaps nothing");
+}
+
+#[test]
+fn the_limits_hold_at_the_edge() {
+    let place = Place::new();
+    place.open(&"a".repeat(SESSION_ID_BYTES_MAX)).unwrap();
+    assert!(place.open(&"a".repeat(SESSION_ID_BYTES_MAX + 1)).is_err());
+    let mut file = b"{\"tasks\": []}".to_vec();
+    file.resize(SIDECAR_BYTES_MAX, b' ');
+    fs::write(place.path("s1.tasks.json"), &file).unwrap();
+    place.open("s1").unwrap();
+    file.push(b' ');
+    refused(&place, &file, "larger than any sidecar");
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! A whole sidecar: `{"version": 1, "session_id": …, "tasks": [rows]}` (spec/tasks.md 8). Keys beyond these, their order,
+//! A whole sidecar: `{"version": 1, "session_id": …, "tasks": [rows]}` (ADR 0017). Keys beyond these, their order,
 //! and the way the file is laid out come back as they were.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! The Kin sidecar: one JSON file with the tasks of one session (seed 2; spec/tasks.md 8), in a form that Kin reads.
+//! The Kin sidecar: one JSON file with the tasks of one session , in a form that Kin reads (ADR 0017).
 //!
 //! Readers take the file as it is, since it is only ever replaced as a whole. Writers lock a file beside it, read again,
 //! and replace it: a new file under a name of its own, on disk before it is moved into place, and the move on disk
