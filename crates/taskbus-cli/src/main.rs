@@ -1,6 +1,7 @@
 //! The binary `taskbus`: the command line, the MCP server, the demo and the bench. Everything it knows about
 //! tasks it learns from the engine of the `taskbus` library.
 
+mod bench;
 mod cli;
 mod demo;
 mod mcp;
@@ -12,5 +13,5 @@ mod term;
 mod wire;
 
 fn main() -> std::process::ExitCode {
-    cli::main(&options::Doors { mcp: mcp::start, demo: demo::run, demo_worker: demo::work })
+    cli::main(&options::Doors { mcp: mcp::start, demo: demo::run, bench: bench::run, demo_worker: demo::work })
 }

@@ -1,6 +1,7 @@
 //! The flags that more than one surface reads, and the doors by which the command line reaches the other surfaces.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -59,6 +60,20 @@ pub(crate) struct DemoWorker {
     pub(crate) labels: Vec<String>,
 }
 
+/// `bench`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Bench {
+    /// Leave the largest list out: less than a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Measure lists of so many tasks instead; repeat it for more
+    #[arg(long = "size", value_name = "N", conflicts_with = "quick", value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
+    pub(crate) sizes: Vec<u32>,
+    /// Where to put the files: on the disk that is to be measured [default: the directory for temporary files]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
 /// What a command answers.
 pub(crate) type Answer = Result<Box<dyn Report>, Failure>;
 
@@ -68,6 +83,8 @@ pub(crate) struct Doors {
     pub(crate) mcp: fn(Globals, &Mcp) -> ExitCode,
     /// Runs the demo.
     pub(crate) demo: fn(&Globals, &Demo) -> Answer,
+    /// Runs the bench.
+    pub(crate) bench: fn(&Globals, &Bench) -> Answer,
     /// Runs one worker of it.
     pub(crate) demo_worker: fn(&Globals, &DemoWorker) -> Result<(), Failure>,
 }

@@ -7,7 +7,7 @@ use taskbus_core::id::TaskId;
 use taskbus_core::task::Status;
 
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
-use crate::options::{Demo, DemoWorker, Globals, Mcp};
+use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store unavailable, 4 nothing came in time.
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Mcp(Mcp),
     /// Watch several worker processes do a plan together, and one of them die
     Demo(Demo),
+    /// Measure what each call costs on this machine, against a bare SQLite transaction
+    Bench(Bench),
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(DemoWorker),

@@ -2,7 +2,7 @@
 //! meets a missing one.
 
 use serde_json::{Map, Value};
-use taskbus::answer::{Got, ListPage, Summary, Taken, TaskView, Written};
+use taskbus::answer::{Got, HistoryEntry, ListPage, Summary, Taken, TaskView, Written};
 
 use crate::wire;
 
@@ -23,7 +23,14 @@ pub(crate) fn summary(row: &Summary) -> Map<String, Value> {
 
 /// One task, with more on request.
 pub(crate) fn got(got: &Got) -> Map<String, Value> {
-    filled(filled(wire::answer::got(got), &TASK_LISTS), &GOT_LISTS)
+    let mut json = filled(filled(wire::answer::got(got), &TASK_LISTS), &GOT_LISTS);
+    json.extend(got.history.as_deref().map(|entries| ("history".to_owned(), history(entries))));
+    json
+}
+
+/// What happened to a task.
+pub(crate) fn history(entries: &[HistoryEntry]) -> Value {
+    entries.iter().map(|entry| Value::Object(filled(wire::object(entry), &["changes"]))).collect()
 }
 
 /// What an update did.

@@ -45,6 +45,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::Mcp(mcp) => return Ok((doors.mcp)(globals, &mcp)),
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
+        Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
         Command::Doctor => about::doctor(globals),
         Command::Completions { shell } => about::completions(shell),
         Command::Man { command } => about::man(command.as_deref())?,

@@ -89,7 +89,7 @@ impl Report for Listed {
     }
 
     fn words(&self, width: Option<usize>) -> String {
-        let mut table = Table::new([Column::right("ID"), Column::flexible("TASK"), Column::left("")]);
+        let mut table = Table::new([Column::right("ID"), Column::flexible("TASK"), Column::flexible("")]);
         for row in &self.page.tasks {
             table.row(self.cells(row));
         }
@@ -211,7 +211,7 @@ struct Log {
 
 impl Report for Log {
     fn json(&self) -> Map<String, Value> {
-        Map::from_iter([("id".to_owned(), json!(self.id)), ("history".to_owned(), json!(self.history))])
+        Map::from_iter([("id".to_owned(), json!(self.id)), ("history".to_owned(), json::history(&self.history))])
     }
 
     fn words(&self, _: Option<usize>) -> String {
@@ -281,7 +281,7 @@ impl Report for Who {
             return "nobody is at work\n".to_owned();
         }
         let columns =
-            [Column::flexible("NAME"), Column::left("CLIENT"), Column::left("SINCE"), Column::flexible("WORKS ON")];
+            [Column::flexible("NAME"), Column::left("CLIENT"), Column::flexible("SINCE"), Column::flexible("WORKS ON")];
         let mut table = Table::new(columns);
         for session in &self.sessions {
             let since = show::when(session.registered_at, self.now);

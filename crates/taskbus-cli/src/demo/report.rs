@@ -60,6 +60,12 @@ impl DemoReport {
         }
         table
     }
+
+    /// What did not hold, in full: a table cuts it.
+    fn broken(&self) -> String {
+        let broken = self.checks.iter().filter(|check| !check.held);
+        broken.map(|check| format!("{}: {}\n", check.name, display_safe(&check.detail))).collect()
+    }
 }
 
 impl Report for DemoReport {
@@ -88,12 +94,13 @@ impl Report for DemoReport {
     fn words(&self, width: Option<usize>) -> String {
         let verdict = if self.ok() { "all of it held" } else { "NOT all of it held" };
         format!(
-            "{} tasks on {} in {}\n\n{}\n{}\n{} done, {} reclaimed, {} claims refused, {:.1} s: {verdict}\n",
+            "{} tasks on {} in {}\n\n{}\n{}\n{}{} done, {} reclaimed, {} claims refused, {:.1} s: {verdict}\n",
             self.tasks,
             display_safe(&self.channel),
             display_safe(&self.store),
             self.workers().render(width),
             self.checked().render(width),
+            self.broken(),
             self.record.done_by().values().sum::<usize>(),
             self.record.reclaims(),
             self.refused(),

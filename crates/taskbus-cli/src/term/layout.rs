@@ -121,17 +121,20 @@ impl Table {
         widths
     }
 
-    /// Takes what is too much from the flexible columns, the widest first, then from the last column.
+    /// Takes what is too much from the flexible columns, always from the widest, then from the last column.
     fn fit(&self, widths: &mut [usize], shown: &[usize], limit: usize) {
         let gaps = GAP.len() * shown.len().saturating_sub(1);
-        let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
-        let mut order: Vec<usize> = (0..shown.len()).filter(|at| self.columns[shown[*at]].gives_way).collect();
-        order.sort_by_key(|at| std::cmp::Reverse(widths[*at]));
-        order.extend((0..shown.len()).rev().filter(|at| !self.columns[shown[*at]].gives_way));
-        for at in order {
-            let spare = widths[at].saturating_sub(FLEXIBLE_MIN).min(over);
-            widths[at] -= spare;
-            over -= spare;
+        let over = |widths: &[usize]| widths.iter().sum::<usize>() + gaps > limit;
+        for gives_way in [true, false] {
+            let some: Vec<usize> =
+                (0..shown.len()).filter(|at| self.columns[shown[*at]].gives_way == gives_way).collect();
+            while over(widths) {
+                let widest = some.iter().copied().filter(|at| widths[*at] > FLEXIBLE_MIN).max_by_key(|at| widths[*at]);
+                match widest {
+                    Some(at) => widths[at] -= 1,
+                    None => break,
+                }
+            }
         }
     }
 

@@ -23,7 +23,7 @@ impl Progress {
     /// Work of so many steps.
     pub(crate) fn new(total: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed}  {msg}");
+        let style = ProgressStyle::with_template("{bar:16} {pos}/{len} {elapsed} {wide_msg}");
         bar.set_style(style.expect("BUG: the template is one").progress_chars("━╸ "));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, total, said: Cell::new(0) }

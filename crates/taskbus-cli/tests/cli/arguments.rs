@@ -44,7 +44,7 @@ fn wrong_usage_is_exit_code_two() {
         &["list", "--all", "--limit", "3"],
         &["wait", "--for", "0s"],
         &["plan"],
-        &["plan", "/nowhere/at/all.md"],
+        &["plan", "/nowhere/at/all.txt"],
         &["completions", "tcsh-but-wrong"],
         &["list", "--store", "postgres://x"],
         &["list", "--store", "sqlite:"],

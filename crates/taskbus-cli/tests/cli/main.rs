@@ -5,6 +5,7 @@
 mod common;
 
 mod arguments;
+mod bench;
 mod commands;
 mod demo;
 mod output;

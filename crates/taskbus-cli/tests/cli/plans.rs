@@ -21,7 +21,7 @@ fn tasks(place: &Place) -> Vec<Value> {
 #[test]
 fn a_checklist_becomes_tasks() {
     let place = Place::new();
-    let file = place.write("plan.md", PLAN);
+    let file = place.write("checklist.txt", PLAN);
     let planned = place.ok(&["plan", &file, "--create"]);
     assert_eq!((&planned["total"], &planned["tasks"][0]), (&json!(4), &json!({"key": "store", "id": 1})));
     let rows = tasks(&place);
@@ -141,7 +141,7 @@ fn a_plan_may_wait_for_what_is_there() {
 #[test]
 fn a_list_is_made_only_when_told() {
     let place = Place::new();
-    let file = place.write("plan.md", PLAN);
+    let file = place.write("checklist.txt", PLAN);
     let refusal = place.refused(&["plan", &file]);
     assert_eq!(refusal["code"], "not_found");
     assert!(refusal["message"].as_str().unwrap().contains("--create"), "{refusal}");
