@@ -183,6 +183,7 @@ fn is_separator(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use tempfile::TempDir;
 
     fn git_dir(dir: &Path) {
@@ -279,6 +280,14 @@ mod tests {
         assert_eq!(choose(&around("demo")).unwrap().name, choose(&around("tasks/demo")).unwrap().name);
         for bad in ["a/b", "tasks/", " ", "a\nb"] {
             assert!(matches!(choose(&around(bad)), Err(ProjectError::Name { .. })), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_directory_name_becomes_a_list_name(name in any::<String>()) {
+            let list = list_name(&Path::new("/a").join(name));
+            prop_assert!(list.as_str().starts_with(ListName::PREFIX));
         }
     }
 }

@@ -14,8 +14,12 @@ use super::desk::{Desk, Making};
 use super::{input, show};
 use crate::plan::{self, PlanError};
 use crate::term::failure::Failure;
+use crate::term::progress::Progress;
 use crate::term::report::Report;
 use crate::term::safe::display_safe;
+
+/// An import of more than so many tasks may take a moment, and shows that it is under way.
+const TASKS_AT_ONCE: usize = 200;
 
 /// Imports a file.
 pub(crate) fn import(desk: &Desk, args: &Plan) -> Result<Box<dyn Report>, Failure> {
@@ -25,7 +29,9 @@ pub(crate) fn import(desk: &Desk, args: &Plan) -> Result<Box<dyn Report>, Failur
     let tasks = plan::read(&text).map_err(|error| of_file(&error, &args.file))?;
     let rules = ListRules { max_reclaims: limits::PLAN_MAX_RECLAIMS, ..ListRules::default() };
     let making = Making { create: args.create, willing: false, rules };
+    let progress = (tasks.len() > TASKS_AT_ONCE).then(|| Progress::new(tasks.len() as u64));
     let answer = desk.execute_making_list(Command::Plan(tasks), Some(key), making)?;
+    drop(progress);
     let Answer::Planned(tasks) = answer else { unreachable!("BUG: a plan answers with its tasks") };
     Ok(Box::new(Imported { list, tasks }))
 }

@@ -120,3 +120,29 @@ fn check_no_option(command: &AtDesk, args: &[OsString]) -> Result<(), Failure> {
 fn before_dashes(args: &[OsString]) -> impl Iterator<Item = &OsString> {
     args.iter().take_while(|arg| *arg != "--")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_table_of_commands_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    proptest! {
+        #[test]
+        fn no_arguments_are_too_odd(args in prop::collection::vec("(add|plan|next|claim|done|update|list|--json|--list|--as|--lease|--|-|-[a-z]|--[a-z=]{0,6}|.{0,8})", 0..6)) {
+            let args: Vec<OsString> = std::iter::once("taskbus".into()).chain(args.into_iter().map(OsString::from)).collect();
+            match Cli::try_parse_from(&args) {
+                Ok(Cli { command: Command::AtDesk(command), .. }) => {
+                    let _judged = check_no_option(&command, &args);
+                }
+                Ok(_) => {}
+                Err(error) => prop_assert!(!error.render().to_string().is_empty()),
+            }
+        }
+    }
+}

@@ -110,6 +110,7 @@ pub(crate) fn pair(text: &str) -> Result<Pair, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn durations_have_units() {
@@ -150,5 +151,14 @@ mod tests {
         assert_eq!(pair("a=b=c"), Ok(Pair { key: "a".to_owned(), value: "b=c".to_owned() }));
         assert_eq!(pair("a="), Ok(Pair { key: "a".to_owned(), value: String::new() }));
         assert!(pair("=b").is_err() && pair("a").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_too_odd(text in any::<String>(), number in any::<u64>(), unit in "[smhdµé]{0,3}") {
+            for text in [text, format!("{number}{unit}")] {
+                let _judged = (lease(&text), moment(&text), seconds(&text), status(&text), pair(&text));
+            }
+        }
     }
 }

@@ -139,6 +139,7 @@ fn check_references(items: &[Item]) -> Result<(), PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn error(text: &str) -> String {
         read(text).unwrap_err().to_string()
@@ -162,5 +163,20 @@ mod tests {
         assert!(error("- [ ] a\n- [ ] \u{7}").starts_with("line 2: the subject has the control character"));
         assert!(error(&format!("- [ ] {}", "x".repeat(257))).starts_with("line 1: the subject is 257 bytes"));
         assert!(error("- [ ] @rust").starts_with("line 1: the subject is empty"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in "([-*+0-9.)\\[\\] xX\\t\n{}#(),:@`~\"a-zé日\u{2003}\u{feff}]|id:|after:|- \\[ \\] ){0,60}") {
+            if let Ok(tasks) = read(&text) {
+                prop_assert!(!tasks.is_empty());
+            }
+        }
+
+        #[test]
+        fn no_json_is_too_odd(text in "[\\[\\]{}\":, 0-9a-z\\\\é\n]{0,60}") {
+            let _judged = read(&format!("[{text}"));
+            let _judged = read(&format!("[{{\"subject\": {text}}}]"));
+        }
     }
 }
