@@ -5,7 +5,7 @@ use taskbus_core::limits::{IDENTITY_BYTES_MAX, SUBJECT_BYTES_MAX};
 use taskbus_core::name::Identity;
 use taskbus_core::text::{Body, Subject};
 
-/// Longest description that is shown, in bytes: it leaves room for the rest of the document.
+/// What is shown of a description that is longer than ours may be, in bytes: it leaves room for the rest of the task.
 const BODY_BYTES_SHOWN_MAX: usize = 32 * 1024;
 const CUT: &str = "…";
 const NO_SUBJECT: &str = "(no subject)";
@@ -29,7 +29,8 @@ pub(super) fn body(text: &str) -> Option<Body> {
     if text.is_empty() {
         return None;
     }
-    Body::new(cut(&text.replace('\0', "\u{fffd}"), BODY_BYTES_SHOWN_MAX)).ok()
+    let text = text.replace('\0', "\u{fffd}");
+    Body::new(text.as_str()).or_else(|_| Body::new(cut(&text, BODY_BYTES_SHOWN_MAX))).ok()
 }
 
 /// An owner, without the quotes that some writers leave around it; nothing visible is none.
