@@ -36,23 +36,44 @@ pub(super) enum Found {
     Schema(u32),
 }
 
+/// What a file says of itself, as of one moment.
+struct Header {
+    application: i64,
+    version: i64,
+    objects: i64,
+    pages: i64,
+    /// Of a store of ours that is newer than this version.
+    min_reader: Option<i64>,
+    /// Of the newest step that both know, in a store of ours.
+    checksum: Option<String>,
+}
+
 /// Looks at the header and refuses what is no store of ours.
 pub(super) fn examine(connection: &Connection, patience: &Patience) -> Answer<Found> {
-    let (application, version, objects) = patience.persist(|| {
-        let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let objects: i64 = connection.query_row(OBJECTS, [], |row| row.get(0))?;
-        Ok((pragma("application_id")?, pragma("user_version")?, objects))
-    })?;
-    if (application, version, objects) == (0, 0, 0) {
-        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
-        return if pages == 0 { Ok(Found::Empty) } else { Err(foreign("an SQLite file without any table")) };
+    let header = patience.persist(|| look(connection))?;
+    if (header.application, header.version, header.objects) == (0, 0, 0) {
+        return if header.pages == 0 { Ok(Found::Empty) } else { Err(foreign("an SQLite file without any table")) };
     }
-    if application != i64::from(APPLICATION_ID) {
+    if header.application != i64::from(APPLICATION_ID) {
         return Err(foreign("an SQLite file of another program"));
     }
-    let version = u32::try_from(version).map_err(|_| foreign("a store with a negative schema number"))?;
-    check_readable(connection, version)?;
+    let version = u32::try_from(header.version).map_err(|_| foreign("a store with a negative schema number"))?;
+    check_readable(&header, version)?;
     Ok(Found::Schema(version))
+}
+
+/// In one transaction: another process may be making the store at this moment.
+fn look(connection: &Connection) -> rusqlite::Result<Header> {
+    let tx = connection.unchecked_transaction()?;
+    let pragma = |name: &str| tx.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let objects = tx.query_row(OBJECTS, [], |row| row.get(0))?;
+    let (application, version, pages) = (pragma("application_id")?, pragma("user_version")?, pragma("page_count")?);
+    let newer = version > i64::from(KNOWN);
+    let shared = u32::try_from(version).ok().map(|version| version.min(KNOWN));
+    let shared = shared.filter(|_| application == i64::from(APPLICATION_ID));
+    let min_reader = shared.filter(|_| newer).map(|_| tx.query_row(MIN_READER, [], |row| row.get(0))).transpose()?;
+    let checksum = shared.map(|step| tx.query_row(CHECKSUM, [checksum_key(step)], |row| row.get(0))).transpose()?;
+    Ok(Header { application, version, objects, pages, min_reader, checksum })
 }
 
 fn foreign(what: &str) -> Fault {
@@ -60,15 +81,13 @@ fn foreign(what: &str) -> Fault {
 }
 
 /// A newer schema is fine as long as its steps only added.
-fn check_readable(connection: &Connection, version: u32) -> Answer<()> {
-    if version > KNOWN {
-        let min: i64 = connection.query_row(MIN_READER, [], |row| row.get(0))?;
+fn check_readable(header: &Header, version: u32) -> Answer<()> {
+    if let Some(min) = header.min_reader {
         check_min_reader(min, version)?;
     }
-    let newest_shared = version.min(KNOWN);
-    let kept: String = connection.query_row(CHECKSUM, [checksum_key(newest_shared)], |row| row.get(0))?;
-    if kept != checksum(newest_shared) {
-        return Err(Fault::Damaged(format!("its schema step {newest_shared} is not the one of this version")));
+    let shared = version.min(KNOWN);
+    if header.checksum.as_ref() != Some(&checksum(shared)) {
+        return Err(Fault::Damaged(format!("its schema step {shared} is not the one of this version")));
     }
     Ok(())
 }
