@@ -8,6 +8,7 @@ pub mod answer;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod engine;
+pub mod mirror;
 pub mod store;
 
 pub use taskbus_core as core;

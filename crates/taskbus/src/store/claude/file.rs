@@ -183,14 +183,14 @@ fn put_metadata(raw: &mut Map<String, Value>, was: Option<&Task>, task: &Task) {
         Some(Value::Object(map)) => map.clone(),
         _ => Map::new(),
     };
-    let old = keep::take_out(&mut metadata);
+    keep::take_out(&mut metadata);
     if was.is_none_or(|was| was.metadata != task.metadata) {
         metadata.retain(|key, _| task.metadata.contains_key(key));
         metadata.extend(task.metadata.clone());
         metadata.shift_remove(keep::KEY);
     }
     put(raw, METADATA, Some(Value::Object(metadata.clone())));
-    let kept = keep::of(task, old, seen(raw));
+    let kept = keep::of(task, seen(raw));
     metadata.insert(keep::KEY.to_owned(), Value::Object(kept));
     put(raw, METADATA, Some(Value::Object(metadata)));
 }

@@ -2,7 +2,7 @@
 //! only place that Claude Code keeps when it rewrites a file.
 //!
 //! Each field is read by itself: one that somebody spoiled falls back to what a task without it has, and unknown
-//! ones stay. `seen` is a print of the rest of the file as taskbus last wrote it. When the file has another, a
+//! ones are the task's `extra`. `seen` is a print of the rest of the file as taskbus last wrote it. When the file has another, a
 //! program that knows nothing of us has changed the task: that counts as one more revision, at the file's time, by
 //! nobody known.
 
@@ -23,6 +23,29 @@ const SEEN: &str = "seen";
 const REVISION: &str = "revision";
 const HOLDER: &str = "holder";
 const METADATA: &str = "metadata";
+/// The fields that mean something here; all others are the task's `extra`.
+const KNOWN: [&str; 20] = [
+    "parent",
+    "rank",
+    "labels",
+    "paths",
+    "not_before",
+    "leased_until",
+    HOLDER,
+    "fence",
+    "reclaims",
+    "parked",
+    "result",
+    "completed_at",
+    "created_at",
+    "created_by",
+    "updated_at",
+    "updated_by",
+    METADATA,
+    REVISION,
+    SEEN,
+    KEY,
+];
 
 /// The fields of one task.
 #[derive(Clone, Debug)]
@@ -116,16 +139,16 @@ impl Keep {
             revision: field(&self.map, REVISION).unwrap_or(1) + u64::from(self.is_foreign),
             reclaims: field(&self.map, "reclaims").unwrap_or(0),
             parked: field(&self.map, "parked").unwrap_or(false),
-            extra: field(&self.map, "extra").unwrap_or_default(),
+            extra: others(&self.map),
             rank: self.rank,
             fence: self.fence,
         }
     }
 }
 
-/// What is kept of a task, over what was kept before.
-pub(super) fn of(task: &Task, old: Option<Map<String, Value>>, seen: String) -> Map<String, Value> {
-    let mut map = old.unwrap_or_default();
+/// What is kept of a task.
+pub(super) fn of(task: &Task, seen: String) -> Map<String, Value> {
+    let mut map = Map::new();
     let holder = task.owner().filter(|_| task.status() == Status::InProgress);
     keep(&mut map, "parent", task.parent.as_ref());
     keep(&mut map, "rank", Some(&task.rank).filter(|rank| **rank != plain_rank(&task.id)));
@@ -143,11 +166,16 @@ pub(super) fn of(task: &Task, old: Option<Map<String, Value>>, seen: String) -> 
     keep(&mut map, "created_by", task.created.by.as_ref());
     keep(&mut map, "updated_at", Some(task.updated.at));
     keep(&mut map, "updated_by", task.updated.by.as_ref());
-    keep(&mut map, "extra", Some(&task.extra).filter(|extra| !extra.is_empty()));
     keep(&mut map, METADATA, task.metadata.get(KEY));
     keep(&mut map, REVISION, Some(task.revision).filter(|revision| *revision != 1));
     keep(&mut map, SEEN, Some(seen));
+    map.extend(others(&task.extra));
     map
+}
+
+fn others(map: &Map<String, Value>) -> Map<String, Value> {
+    let other = map.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
+    other.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn field<T: DeserializeOwned>(map: &Map<String, Value>, key: &str) -> Option<T> {
@@ -155,9 +183,8 @@ fn field<T: DeserializeOwned>(map: &Map<String, Value>, key: &str) -> Option<T> 
 }
 
 fn keep(map: &mut Map<String, Value>, key: &str, value: Option<impl Serialize>) {
-    match value.and_then(|value| serde_json::to_value(value).ok()) {
-        Some(value) => drop(map.insert(key.to_owned(), value)),
-        None => drop(map.shift_remove(key)),
+    if let Some(value) = value.and_then(|value| serde_json::to_value(value).ok()) {
+        map.insert(key.to_owned(), value);
     }
 }
 
