@@ -36,13 +36,13 @@ impl EngineDriver {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
         let list = ListName::from_short("scenario").expect("BUG: a constant name is valid");
-        Self {
-            store,
-            clock,
-            list,
-            rules: ListRules { max_reclaims: 2, ..ListRules::default() },
-            people: BTreeMap::new(),
-        }
+        Self::on_list(store, clock, list, ListRules { max_reclaims: 2, ..ListRules::default() })
+    }
+
+    /// A driver over a list that a store of one list has.
+    #[must_use]
+    pub fn on_list(store: Arc<dyn Store>, clock: Arc<ManualClock>, list: ListName, rules: ListRules) -> Self {
+        Self { store, clock, list, rules, people: BTreeMap::new() }
     }
 
     /// Ends every session and goes on with this store, as after a restart of everything.
@@ -111,7 +111,7 @@ impl super::Driver for EngineDriver {
 
     fn kill(&mut self, actor: &str) -> bool {
         self.people.remove(actor);
-        true
+        self.store.abilities().liveness
     }
 }
 

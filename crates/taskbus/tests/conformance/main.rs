@@ -8,10 +8,16 @@ mod broken_store;
 mod mutants;
 mod places;
 
+use std::sync::Arc;
 use taskbus::conformance::suite::run;
-use taskbus::conformance::{OverRows, Report, RowPlace, StorePlace, rows, stores};
 
-use crate::places::{MemoryPlace, SidecarPlace, SqlitePlace};
+use taskbus::conformance::{
+    ALL, EngineDriver, OverRows, Ran, Report, RowPlace, StorePlace, rows, run as run_script, stores,
+};
+use taskbus::store::small::Small;
+use taskbus_core::neighbourhood::ListRules;
+
+use crate::places::{ClaudePlace, MemoryPlace, SidecarPlace, SqlitePlace};
 
 /// Prints how a store did, and fails if it failed.
 #[track_caller]
@@ -53,6 +59,51 @@ fn a_sidecar_holds_as_kin_uses_it() {
 #[test]
 fn a_sidecar_holds_under_the_strict_policy() {
     store_holds("sidecar, strict", || OverRows(SidecarPlace::strict()));
+}
+
+#[test]
+fn the_rows_of_a_claude_directory_hold() {
+    rows_hold("claude directory, rows", ClaudePlace::shared);
+}
+
+#[test]
+fn a_claude_directory_holds_as_it_is_shared() {
+    store_holds("claude directory", || OverRows(ClaudePlace::shared()));
+}
+
+#[test]
+fn a_claude_directory_holds_under_the_strict_policy() {
+    store_holds("claude directory, strict", || OverRows(ClaudePlace::strict()));
+}
+
+/// Every scenario script on rows whose list is strict. Without sessions nobody is seen to die; all else is as the
+/// scripts say.
+#[track_caller]
+fn scripts_hold(fresh: impl Fn() -> Box<dyn RowPlace>) {
+    for (name, text) in ALL {
+        let place = fresh();
+        let rows = place.open();
+        let (list, rules) = (rows.list_name(), ListRules { policy: rows.policy(), max_reclaims: rows.max_reclaims() });
+        let store = Arc::new(Small::new(rows).unwrap());
+        let mut driver = EngineDriver::on_list(store, place.clock().unwrap(), list, rules);
+        match run_script(name, text, &mut driver) {
+            Ran::Whole(steps) => println!("{name}: {steps} steps"),
+            Ran::Stopped { line, lacks } => {
+                println!("{name}: not run from line {line} on: it needs {lacks}");
+                assert_eq!(*name, "sessions", "only this one needs sessions");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sidecar_answers_as_the_scripts_say() {
+    scripts_hold(|| Box::new(SidecarPlace::strict()));
+}
+
+#[test]
+fn a_claude_directory_answers_as_the_scripts_say() {
+    scripts_hold(|| Box::new(ClaudePlace::strict()));
 }
 
 /// Not a check: the process that a check starts does its work here. Without a job there is nothing to do.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use taskbus::conformance::{Plant, Planted, RowPlace, StorePlace, jobs};
+use taskbus::store::claude::{ClaudeOptions, ClaudeStore};
 use taskbus::store::memory::MemoryStore;
 use taskbus::store::rows::{RowSet, RowStore, RowsBody};
 use taskbus::store::sidecar::{Options, Sidecar};
@@ -46,6 +47,8 @@ pub(crate) fn work() {
             jobs::work_on_store(&(Arc::new(store) as _), &list)
         }
         "kin" => jobs::work(Arc::new(Sidecar::at(path, Options::default()).unwrap())),
+        "claude" => jobs::work(Arc::new(ClaudeStore::open(path, ClaudeOptions::default()).unwrap())),
+        "claude-strict" => jobs::work(Arc::new(Strictly(ClaudeStore::open(path, ClaudeOptions::default()).unwrap()))),
         _ => jobs::work(Arc::new(Strictly(Sidecar::at(path, Options::default()).unwrap()))),
     };
     assert!(worked, "there was a job");
@@ -155,6 +158,57 @@ impl RowPlace for SidecarPlace {
     fn foreign_id(&self, newest: &TaskId) -> Option<TaskId> {
         let ms: i64 = newest.to_string().split('_').nth(1)?.parse().ok()?;
         format!("t_{:013}_ffff", ms + 5).parse().ok()
+    }
+}
+
+pub(crate) struct ClaudePlace {
+    dir: TempDir,
+    clock: Arc<ManualClock>,
+    policy: Policy,
+}
+
+impl ClaudePlace {
+    /// As it is shared with Claude Code.
+    pub(crate) fn shared() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), clock: clock(), policy: Policy::Claude }
+    }
+
+    /// The same directory under the strict policy, which asks more of what is kept.
+    pub(crate) fn strict() -> Self {
+        Self { policy: Policy::Strict, ..Self::shared() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("list")
+    }
+}
+
+impl RowPlace for ClaudePlace {
+    fn open(&self) -> Arc<dyn RowStore> {
+        let options = ClaudeOptions { clock: Arc::<ManualClock>::clone(&self.clock), ..ClaudeOptions::default() };
+        let store = ClaudeStore::open(&self.path(), options).unwrap();
+        if self.policy == Policy::Strict { Arc::new(Strictly(store)) } else { Arc::new(store) }
+    }
+
+    fn clock(&self) -> Option<Arc<ManualClock>> {
+        Some(Arc::clone(&self.clock))
+    }
+
+    fn command(&self) -> Option<Command> {
+        let kind = if self.policy == Policy::Strict { "claude-strict" } else { "claude" };
+        Some(worker(kind, &self.path()))
+    }
+
+    fn plant(&self, plant: Plant) -> Option<Planted> {
+        let id = 7;
+        let row = match plant {
+            Plant::WithoutLists => json!({"id": "7", "subject": "planted", "status": "pending"}).to_string(),
+            Plant::Unreadable => "no task".to_owned(),
+        };
+        let path = self.path().join(format!("{id}.json"));
+        fs::write(&path, &row).unwrap();
+        let is_intact = Box::new(move || fs::read_to_string(&path).unwrap() == row);
+        Some(Planted { id: TaskId::Number(id), is_intact })
     }
 }
 
