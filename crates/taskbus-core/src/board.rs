@@ -98,6 +98,12 @@ impl Board {
         self.tombstones.get(id)
     }
 
+    /// Every deleted task as it was, by id.
+    #[must_use]
+    pub fn tombstones(&self) -> impl DoubleEndedIterator<Item = &Task> + Clone {
+        self.tombstones.values()
+    }
+
     /// Every live task, by id.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.live.values()

@@ -22,17 +22,21 @@ use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
+pub use self::overview::Overview;
 use self::rate::Rate;
+pub use self::together::{Commands, Together};
 use crate::answer::ListView;
 use crate::store::{Abort, Store, StoreError, View, read_with};
 
 mod history;
 mod next;
+mod overview;
 mod rate;
 mod read;
 mod receipts;
 mod sessions;
 mod tick;
+mod together;
 mod view;
 mod world;
 mod write;

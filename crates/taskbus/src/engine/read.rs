@@ -16,7 +16,7 @@ use crate::answer::{Got, HistoryEntry, ListPage};
 use crate::store::{Page, PageQuery, Row, Snapshot, StoreError, View, read_with};
 
 /// What was found, or why it may not be shown.
-type Found<T> = Result<Result<T, Refusal>, StoreError>;
+pub(super) type Found<T> = Result<Result<T, Refusal>, StoreError>;
 
 impl Engine {
     /// One task. A caller of none is a reader without a session, whose fix-ups are signed by nobody.
@@ -55,12 +55,12 @@ impl Engine {
         Ok(page)
     }
 
-    fn facts(&self, caller: Option<&Identity>) -> Result<Facts, Error> {
+    pub(super) fn facts(&self, caller: Option<&Identity>) -> Result<Facts, Error> {
         Ok(Facts { now: self.store.now()?, caller: caller.cloned() })
     }
 
     /// Whether a fix-up went through. Only what says that the caller or the store is wrong stops a read.
-    fn mended(&self, fixed: Result<usize, Error>) -> Result<bool, Error> {
+    pub(super) fn mended(&self, fixed: Result<usize, Error>) -> Result<bool, Error> {
         match fixed {
             Ok(_) => Ok(true),
             Err(Error::Store(error @ (StoreError::Moved { .. } | StoreError::Damaged { .. }))) => Err(error.into()),
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    fn may_read(&self, snapshot: &dyn Snapshot, facts: &Facts) -> Found<()> {
+    pub(super) fn may_read(&self, snapshot: &dyn Snapshot, facts: &Facts) -> Found<()> {
         match &facts.caller {
             Some(caller) => Ok(self.session(snapshot, caller)?.map(|_| ())),
             None => Ok(Ok(())),

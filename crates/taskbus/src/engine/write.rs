@@ -115,7 +115,7 @@ impl Engine {
         Ok(answer)
     }
 
-    fn charge(&self, who: &Identity, entries: &[Entry], charged: &Cell<Cost>) -> Result<(), Abort> {
+    pub(super) fn charge(&self, who: &Identity, entries: &[Entry], charged: &Cell<Cost>) -> Result<(), Abort> {
         let cost = cost(entries);
         self.rate.charge(who, cost, (self.seams.uptime)()).map_err(|wait_ms| Refusal::RateLimited {
             who: who.clone(),
@@ -163,7 +163,7 @@ fn cost(entries: &[Entry]) -> Cost {
 }
 
 /// A command ends before its lease does: its session lives as long as what it holds.
-fn outlive_leases(tx: &mut dyn Tx, session: &SessionRow, entries: &[Entry]) -> Result<(), StoreError> {
+pub(super) fn outlive_leases(tx: &mut dyn Tx, session: &SessionRow, entries: &[Entry]) -> Result<(), StoreError> {
     if !sessions::is_command(session) {
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn outlive_leases(tx: &mut dyn Tx, session: &SessionRow, entries: &[Entry]) -> R
     Ok(())
 }
 
-fn answer(
+pub(super) fn answer(
     around: &dyn Snapshot,
     list: &ListName,
     outcome: Outcome,

@@ -253,6 +253,12 @@ pub trait Snapshot: Neighbourhood {
     /// [`StoreError`].
     fn ready_with_paths(&self, now: Timestamp) -> Result<Vec<(TaskId, Vec<PathGlob>)>, StoreError>;
 
+    /// Deleted tasks of the list in scope as they were, the highest ids first, at most `limit`; and how many there are.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn deleted(&self, limit: usize) -> Result<(Vec<Task>, u64), StoreError>;
+
     /// The revisions of a task, newest first, at most `limit`, older than `before` if given.
     ///
     /// # Errors

@@ -240,6 +240,7 @@ impl Snapshot for Liar<'_> {
         list(name: &ListName) -> Result<Option<ListRow>, StoreError>;
         seq(id: &TaskId) -> Result<Option<u64>, StoreError>;
         ready_with_paths(now: Timestamp) -> Result<Vec<(TaskId, Vec<PathGlob>)>, StoreError>;
+        deleted(limit: usize) -> Result<(Vec<Task>, u64), StoreError>, NothingWasDeleted => (Vec::new(), 0);
         session(name: &Identity) -> Result<Option<SessionRow>, StoreError>;
         sessions(now: Timestamp) -> Result<Vec<SessionRow>, StoreError>;
         held_by(owner: &Identity) -> Result<Vec<(ListName, TaskId)>, StoreError>;

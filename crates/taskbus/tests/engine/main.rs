@@ -11,4 +11,5 @@ mod receipts;
 mod reclaim;
 mod sessions;
 mod support;
+mod together;
 mod waiting;

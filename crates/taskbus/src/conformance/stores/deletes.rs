@@ -12,6 +12,8 @@ pub(super) fn a_deleted_task_is_gone_and_comes_back_whole(place: &dyn StorePlace
     let metadata = [("k".to_owned(), 1.into())].into();
     let made = sam.create(Draft { metadata, ..draft("short-lived") });
     assert!(sam.update(&made.id, Patch::delete()).expect("a task can be deleted").deleted);
+    let shown = sam.engine.overview(None, &sam.list, 10).expect("the list can be read");
+    assert_eq!((shown.deleted_total, &shown.deleted[0].subject), (1, &made.subject));
     for person in [&sam, &kim] {
         is_missing(&person.get(&made.id));
         assert_eq!(person.order(), []);

@@ -221,6 +221,11 @@ impl Snapshot for Desk<'_, '_> {
         Ok(tasks.map(|task| (task.id.clone(), task.paths.iter().cloned().collect())).collect())
     }
 
+    fn deleted(&self, limit: usize) -> Result<(Vec<Task>, u64), StoreError> {
+        let tombstones = self.scoped()?.board.tombstones();
+        Ok((tombstones.clone().rev().take(limit).cloned().collect(), tombstones.count() as u64))
+    }
+
     fn history(&self, id: &TaskId, before: Option<u64>, limit: usize) -> Result<Vec<RevisionRow>, StoreError> {
         let seqs = self.scoped()?.revisions.get(id).map_or(&[][..], Vec::as_slice);
         let older = seqs.iter().rev().filter(|seq| before.is_none_or(|before| **seq < before)).take(limit);

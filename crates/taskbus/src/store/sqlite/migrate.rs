@@ -2,7 +2,7 @@
 //!
 //! A step that older versions cannot live with raises `counters.min_reader` to its own number; all others only add.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 
 use super::error::{Answer, Fault};
 use super::lock::Patience;
@@ -11,7 +11,7 @@ use super::lock::Patience;
 pub(super) const APPLICATION_ID: i32 = 0x7473_6B62;
 
 /// The newest schema known here.
-pub(super) const KNOWN: u32 = 1;
+pub(super) const KNOWN: u32 = 2;
 
 /// One step: what makes the schema of this number out of the one before.
 struct Step {
@@ -19,7 +19,10 @@ struct Step {
     sql: &'static str,
 }
 
-const STEPS: [Step; KNOWN as usize] = [Step { number: 1, sql: include_str!("schema/0001.sql") }];
+const STEPS: [Step; KNOWN as usize] = [
+    Step { number: 1, sql: include_str!("schema/0001.sql") },
+    Step { number: 2, sql: include_str!("schema/0002.sql") },
+];
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
@@ -44,8 +47,8 @@ struct Header {
     pages: i64,
     /// Of a store of ours that is newer than this version.
     min_reader: Option<i64>,
-    /// Of the newest step that both know, in a store of ours.
-    checksum: Option<String>,
+    /// Of the steps that both know, from the first, in a store of ours.
+    checksums: Vec<String>,
 }
 
 /// Looks at the header and refuses what is no store of ours.
@@ -72,8 +75,10 @@ fn look(connection: &Connection) -> rusqlite::Result<Header> {
     let shared = u32::try_from(version).ok().map(|version| version.min(KNOWN));
     let shared = shared.filter(|_| application == i64::from(APPLICATION_ID));
     let min_reader = shared.filter(|_| newer).map(|_| tx.query_row(MIN_READER, [], |row| row.get(0))).transpose()?;
-    let checksum = shared.map(|step| tx.query_row(CHECKSUM, [checksum_key(step)], |row| row.get(0))).transpose()?;
-    Ok(Header { application, version, objects, pages, min_reader, checksum })
+    let kept = |step| tx.query_row(CHECKSUM, [checksum_key(step)], |row| row.get(0)).optional();
+    let checksums = (1..=shared.unwrap_or(0)).map(|step| Ok(kept(step)?.unwrap_or_default()));
+    let checksums = checksums.collect::<rusqlite::Result<_>>()?;
+    Ok(Header { application, version, objects, pages, min_reader, checksums })
 }
 
 fn foreign(what: &str) -> Fault {
@@ -85,11 +90,10 @@ fn check_readable(header: &Header, version: u32) -> Answer<()> {
     if let Some(min) = header.min_reader {
         check_min_reader(min, version)?;
     }
-    let shared = version.min(KNOWN);
-    if header.checksum.as_ref() != Some(&checksum(shared)) {
-        return Err(Fault::Damaged(format!("its schema step {shared} is not the one of this version")));
+    match (1..).zip(&header.checksums).find(|(step, kept)| **kept != checksum(*step)) {
+        Some((step, _)) => Err(Fault::Damaged(format!("its schema step {step} is not the one of this version"))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Asked again in every transaction: a newer process may have changed the file since it was opened.

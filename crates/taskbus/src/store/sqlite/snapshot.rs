@@ -5,11 +5,13 @@ use taskbus_core::change::Kind;
 use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, Key, ListName};
+use taskbus_core::task::Task;
 use taskbus_core::text::Note;
 use taskbus_core::time::Timestamp;
 
 use super::error::{Answer, Fault};
 use super::scope::{Scope, as_row_id, task_from, task_id, valid};
+use super::tree::as_limit;
 use crate::store::{ListRow, Page, PageQuery, ReceiptRow, RevisionRow, SessionRow, Snapshot, StoreError};
 
 const SEQ: &str = "
@@ -18,6 +20,11 @@ const SEQ: &str = "
 const REVISION: &str = "
     SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous
     FROM messages WHERE seq = ?1";
+const DELETED: &str = "
+    SELECT t.id, m.revision, m.created_at, m.sender, m.content
+    FROM tombstones t INDEXED BY tombstones_by_list CROSS JOIN messages m ON m.seq = t.seq
+    WHERE t.list = ?1 ORDER BY t.id DESC LIMIT ?2";
+const COUNT_DELETED: &str = "SELECT count(*) FROM tombstones WHERE list = ?1";
 const HOME: &str = "
     SELECT name FROM lists WHERE id = coalesce(
         (SELECT list FROM tasks WHERE id = ?1), (SELECT list FROM tombstones WHERE id = ?1))";
@@ -41,6 +48,10 @@ impl Snapshot for Scope<'_> {
 
     fn ready_with_paths(&self, now: Timestamp) -> Result<Vec<(TaskId, Vec<PathGlob>)>, StoreError> {
         self.told(self.paths_of_ready(now))
+    }
+
+    fn deleted(&self, limit: usize) -> Result<(Vec<Task>, u64), StoreError> {
+        self.told(self.dead_tasks(limit))
     }
 
     fn history(&self, id: &TaskId, before: Option<u64>, limit: usize) -> Result<Vec<RevisionRow>, StoreError> {
@@ -79,6 +90,18 @@ impl Scope<'_> {
     fn newest(&self, id: &TaskId) -> Answer<Option<u64>> {
         let Some(id) = as_row_id(id) else { return Ok(None) };
         self.one(SEQ, (id, self.list()?), |row| row.get(0))
+    }
+
+    fn dead_tasks(&self, limit: usize) -> Answer<(Vec<Task>, u64)> {
+        let list = self.list()?;
+        let count = self.one(COUNT_DELETED, [list], |row| row.get(0))?.unwrap_or(0);
+        let mut statement = self.connection.prepare_cached(DELETED)?;
+        let mut rows = statement.query((list, as_limit(limit)))?;
+        let mut tasks = Vec::new();
+        while let Some(row) = rows.next()? {
+            tasks.push(task_from(row)?);
+        }
+        Ok((tasks, count))
     }
 
     fn holdings(&self, owner: &Identity) -> Answer<Vec<(ListName, TaskId)>> {
