@@ -101,6 +101,9 @@ fn writes(
     turn: usize,
     samples: &mut Samples,
 ) -> Result<(), Failure> {
+    // The other engine has written meanwhile: what is read anew because of that is not what is to be measured.
+    field.create(mode, turn)?;
+    raw.turn(mode)?;
     let mut bare = |samples: &mut Samples| -> Result<(), Failure> {
         samples.add(Name::Raw, mode, tasks, raw.turn(mode)?);
         Ok(())
