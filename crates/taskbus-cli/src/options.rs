@@ -22,7 +22,8 @@ pub(crate) struct Globals {
     /// Work on this list; `demo` and `tasks/demo` are the same [default: the project's own]
     #[arg(long, value_name = "NAME", global = true, env = "TASKBUS_LIST", hide_env_values = true)]
     pub(crate) list: Option<String>,
-    /// Where tasks are kept: sqlite:PATH or memory: [default: taskbus.db in the user's data directory]
+    /// Where tasks are kept: sqlite:PATH, memory:, file:PATH (a Kin sidecar) or claude:DIR (a task directory of Claude
+    /// Code) [default: taskbus.db in the user's data directory]
     #[arg(long, value_name = "URL", global = true, env = "TASKBUS_STORE", hide_env_values = true)]
     pub(crate) store: Option<OsString>,
 }

@@ -29,6 +29,8 @@ pub(crate) enum Source {
     Named,
     /// It belongs to the project in this directory.
     Project(PathBuf),
+    /// The store has no other.
+    Only,
 }
 
 /// Why no list was found. All of them are errors of usage.
@@ -51,6 +53,16 @@ pub(crate) enum ProjectError {
     /// A place that is never a project.
     #[error("{} is no project; change into one, pass --list NAME or set TASKBUS_LIST", .0.display())]
     NeverAProject(PathBuf),
+    /// Another list than the only one of the store.
+    #[error("the store {store} has one list, {only}, and not {given}; leave --list and TASKBUS_LIST out")]
+    NotTheOnlyOne {
+        /// The store.
+        store: String,
+        /// Its list.
+        only: ListName,
+        /// What was named.
+        given: ListName,
+    },
     /// `CLAUDE_PROJECT_DIR` names nothing.
     #[error("CLAUDE_PROJECT_DIR is {}, which is no directory; correct it, or pass --list NAME", .0.display())]
     NoSuchProject(PathBuf),
@@ -77,13 +89,26 @@ impl Surroundings {
 
 /// The list to work on.
 pub(crate) fn choose(around: &Surroundings) -> Result<ChosenList, ProjectError> {
-    if let Some(given) = around.named.as_deref().filter(|given| !given.is_empty()) {
-        let name = ListName::from_short(given);
-        let name = name.map_err(|error| ProjectError::Name { given: given.to_owned(), error })?;
+    if let Some(name) = named(around.named.as_deref())? {
         return Ok(ChosenList { name, source: Source::Named });
     }
     let root = project_root(around)?;
     Ok(ChosenList { name: list_name(&root), source: Source::Project(root) })
+}
+
+/// The list to work on where the store has just one; somebody who named another one is told.
+pub(crate) fn choose_only(given: Option<&str>, only: ListName, store: &str) -> Result<ChosenList, ProjectError> {
+    match named(given)? {
+        Some(given) if given != only => Err(ProjectError::NotTheOnlyOne { store: store.to_owned(), only, given }),
+        Some(_) | None => Ok(ChosenList { name: only, source: Source::Only }),
+    }
+}
+
+/// A name that somebody gave.
+fn named(given: Option<&str>) -> Result<Option<ListName>, ProjectError> {
+    let Some(given) = given.filter(|given| !given.is_empty()) else { return Ok(None) };
+    let name = ListName::from_short(given);
+    name.map(Some).map_err(|error| ProjectError::Name { given: given.to_owned(), error })
 }
 
 fn project_root(around: &Surroundings) -> Result<PathBuf, ProjectError> {
@@ -272,6 +297,17 @@ mod tests {
         check("/a/日本語.git", "日本語");
         check("/a/\u{200b}", "project");
         check(&format!("/a/{}", "é".repeat(100)), &"é".repeat(64));
+    }
+
+    #[test]
+    fn where_there_is_one_list_another_is_refused() {
+        let only = ListName::from_short("s-1").unwrap();
+        for given in [None, Some(""), Some("s-1"), Some("tasks/s-1")] {
+            let chosen = choose_only(given, only.clone(), "file:x").unwrap();
+            assert_eq!(chosen, ChosenList { name: only.clone(), source: Source::Only }, "{given:?}");
+        }
+        let error = choose_only(Some("other"), only, "file:x").unwrap_err().to_string();
+        assert!(error.contains("file:x has one list, tasks/s-1, and not tasks/other"), "{error}");
     }
 
     #[test]

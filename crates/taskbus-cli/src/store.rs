@@ -1,11 +1,15 @@
 //! Which store: `--store URL`, `TASKBUS_STORE`, or the default place. Opening is left to the library.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
+use taskbus::store::claude::{ClaudeOptions, ClaudeStore, PlaceError, Surroundings, list_directory};
 use taskbus::store::memory::MemoryStore;
+use taskbus::store::sidecar::{NameError, Options, Sidecar, check_session};
+use taskbus::store::small::Small;
 use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 use taskbus::store::{Store, StoreError};
 
@@ -16,25 +20,53 @@ pub(crate) enum StoreUrl {
     Sqlite(PathBuf),
     /// This process only.
     Memory,
+    /// One Kin sidecar.
+    Sidecar(PathBuf),
+    /// The Kin sidecar of a session, in the directory of its journal.
+    Session {
+        /// The directory.
+        dir: PathBuf,
+        /// The session's id.
+        id: String,
+    },
+    /// A task directory of Claude Code.
+    Claude(PathBuf),
+}
+
+impl StoreUrl {
+    /// Whether it keeps one list, the same for everybody, and no sessions.
+    pub(crate) fn is_one_list(&self) -> bool {
+        match self {
+            StoreUrl::Sqlite(_) | StoreUrl::Memory => false,
+            StoreUrl::Sidecar(_) | StoreUrl::Session { .. } | StoreUrl::Claude(_) => true,
+        }
+    }
 }
 
 /// What is wrong with a store's name. All of them are errors of usage.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum UrlError {
     /// A scheme that this build does not have.
-    #[error("there is no store {given:?}; use sqlite:PATH (the usual one) or memory: (gone when the process ends)")]
+    #[error(
+        "there is no store {given:?}; use sqlite:PATH (the usual one), memory: (gone when the process ends), file:PATH (a Kin sidecar) or claude:DIR (a task directory of Claude Code)"
+    )]
     Unknown {
         /// What was given.
         given: String,
     },
     /// No path after the scheme.
-    #[error("sqlite: names no file; write sqlite:PATH")]
-    NoPath,
+    #[error("{scheme} names no file; write {scheme}PATH")]
+    NoPath {
+        /// The scheme.
+        scheme: &'static str,
+    },
     /// `sqlite://x`, which could mean `x` or `/x`.
-    #[error("{given:?} is ambiguous; write sqlite:PATH with one colon and the path as it is")]
+    #[error("{given:?} is ambiguous; write {scheme}PATH with one colon and the path as it is")]
     Slashes {
         /// What was given.
         given: String,
+        /// The scheme.
+        scheme: &'static str,
     },
     /// `~` that no shell has expanded.
     #[error("{given:?} begins with ~, which only a shell expands; write the directory out, or $HOME")]
@@ -42,6 +74,18 @@ pub(crate) enum UrlError {
         /// What was given.
         given: String,
     },
+    /// An option behind the path that a sidecar does not have.
+    #[error("{given:?} is no option of file:; write file:PATH, or file:DIR?session=ID for the sidecar of a session")]
+    Option {
+        /// What stands behind the question mark.
+        given: String,
+    },
+    /// A session id that cannot be part of a file's name.
+    #[error(transparent)]
+    Session(NameError),
+    /// Nothing says which list of Claude Code is meant.
+    #[error(transparent)]
+    Claude(PlaceError),
     /// No home directory to put the default store into.
     #[error("neither XDG_DATA_HOME nor HOME says where to keep tasks; set one of them or pass --store sqlite:PATH")]
     NoHome,
@@ -50,7 +94,7 @@ pub(crate) enum UrlError {
 /// The store to open: what was given, else `sqlite:` in the user's data directory.
 pub(crate) fn choose(given: Option<&OsStr>) -> Result<StoreUrl, UrlError> {
     match given.filter(|given| !given.is_empty()) {
-        Some(given) => parse(given),
+        Some(given) => parse(given, &claude_surroundings),
         None => default_url(),
     }
 }
@@ -60,6 +104,9 @@ pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match url {
         StoreUrl::Sqlite(path) => Arc::new(SqliteStore::lazy(path, SqliteOptions::default())),
         StoreUrl::Memory => Arc::new(MemoryStore::new()),
+        StoreUrl::Sidecar(path) => Arc::new(Small::new(Sidecar::at(path, Options::default())?)?),
+        StoreUrl::Session { dir, id } => Arc::new(Small::new(Sidecar::of_session(dir, id, Options::default())?)?),
+        StoreUrl::Claude(dir) => Arc::new(Small::new(ClaudeStore::open(dir, ClaudeOptions::default())?)?),
     })
 }
 
@@ -67,30 +114,75 @@ pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
 pub(crate) fn check(url: &StoreUrl) -> Result<Vec<String>, StoreError> {
     match url {
         StoreUrl::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default())?.check(),
-        StoreUrl::Memory => Ok(Vec::new()),
+        StoreUrl::Claude(dir) => {
+            let problems = ClaudeStore::open(dir, ClaudeOptions::default())?.problems()?;
+            Ok(problems.iter().map(ToString::to_string).collect())
+        }
+        // Whoever could open it has read it whole.
+        StoreUrl::Memory | StoreUrl::Sidecar(_) | StoreUrl::Session { .. } => Ok(Vec::new()),
     }
 }
 
-fn parse(given: &OsStr) -> Result<StoreUrl, UrlError> {
-    let shown = || given.to_string_lossy().into_owned();
+const SQLITE: &str = "sqlite:";
+const FILE: &str = "file:";
+const CLAUDE: &str = "claude:";
+
+fn parse(given: &OsStr, around: &dyn Fn() -> Surroundings) -> Result<StoreUrl, UrlError> {
     if given == "memory:" {
         return Ok(StoreUrl::Memory);
     }
-    let Some(path) = strip_prefix(given, "sqlite:") else {
-        return Err(UrlError::Unknown { given: shown() });
+    if given == CLAUDE {
+        return list_directory(&around()).map(StoreUrl::Claude).map_err(UrlError::Claude);
+    }
+    let schemes = [SQLITE, FILE, CLAUDE].into_iter();
+    let found = schemes.filter_map(|scheme| Some((scheme, strip_prefix(given, scheme)?))).next();
+    let Some((scheme, rest)) = found else {
+        return Err(UrlError::Unknown { given: given.to_string_lossy().into_owned() });
     };
-    let bytes = path.as_encoded_bytes();
-    match bytes {
-        [] => Err(UrlError::NoPath),
+    check_path(given, scheme, &rest)?;
+    match scheme {
+        SQLITE => Ok(StoreUrl::Sqlite(rest.into())),
+        FILE => sidecar(&rest),
+        _ => Ok(StoreUrl::Claude(rest.into())),
+    }
+}
+
+fn check_path(given: &OsStr, scheme: &'static str, path: &OsStr) -> Result<(), UrlError> {
+    let shown = || given.to_string_lossy().into_owned();
+    match path.as_encoded_bytes() {
+        [] => Err(UrlError::NoPath { scheme }),
         [b'~'] | [b'~', b'/', ..] => Err(UrlError::Tilde { given: shown() }),
-        [b'/', b'/', third, ..] if *third != b'/' => Err(UrlError::Slashes { given: shown() }),
-        _ => Ok(StoreUrl::Sqlite(path.into())),
+        [b'/', b'/', third, ..] if *third != b'/' => Err(UrlError::Slashes { given: shown(), scheme }),
+        _ => Ok(()),
+    }
+}
+
+/// `PATH`, or `DIR?session=ID`. A question mark with something like an option behind it is not taken for a path.
+fn sidecar(rest: &OsStr) -> Result<StoreUrl, UrlError> {
+    let bytes = rest.as_bytes();
+    let mark = bytes.iter().rposition(|byte| *byte == b'?').filter(|at| bytes[*at..].contains(&b'='));
+    let Some(at) = mark else { return Ok(StoreUrl::Sidecar(rest.into())) };
+    let option = String::from_utf8_lossy(&bytes[at + 1..]).into_owned();
+    let Some(id) = option.strip_prefix("session=") else { return Err(UrlError::Option { given: option }) };
+    check_session(id).map_err(UrlError::Session)?;
+    let dir = if at == 0 { OsStr::new(".") } else { OsStr::from_bytes(&bytes[..at]) };
+    Ok(StoreUrl::Session { dir: dir.into(), id: id.to_owned() })
+}
+
+/// What the environment says about Claude Code's list.
+fn claude_surroundings() -> Surroundings {
+    let text = |name| std::env::var(name).ok().filter(|text: &String| !text.is_empty());
+    Surroundings {
+        config_dir: std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from),
+        home: etcetera::home_dir().ok(),
+        list_id: text("CLAUDE_CODE_TASK_LIST_ID"),
+        session_id: text("CLAUDE_CODE_SESSION_ID"),
+        has_teams: text("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS").is_some_and(|text| text != "0" && text != "false"),
     }
 }
 
 /// Keeps bytes that are no UTF-8: a path is not text.
 fn strip_prefix(text: &OsStr, prefix: &str) -> Option<OsString> {
-    use std::os::unix::ffi::OsStrExt as _;
     text.as_bytes().strip_prefix(prefix.as_bytes()).map(|rest| OsStr::from_bytes(rest).to_owned())
 }
 
@@ -107,38 +199,74 @@ fn default_url() -> Result<StoreUrl, UrlError> {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(given: &str, expected: &Result<StoreUrl, UrlError>) {
-        assert_eq!(&choose(Some(OsStr::new(given))), expected, "{given}");
+    fn parsed(given: &str) -> Result<StoreUrl, String> {
+        let around = || Surroundings {
+            home: Some("/home/sam".into()),
+            list_id: Some("sprint".to_owned()),
+            ..Surroundings::default()
+        };
+        parse(OsStr::new(given), &around).map_err(|error| error.to_string())
     }
 
-    fn sqlite(path: &str) -> Result<StoreUrl, UrlError> {
-        Ok(StoreUrl::Sqlite(path.into()))
+    #[track_caller]
+    fn check(given: &str, expected: StoreUrl) {
+        assert_eq!(parsed(given), Ok(expected), "{given}");
+    }
+
+    #[track_caller]
+    fn refused(given: &str, words: &[&str]) {
+        let error = parsed(given).unwrap_err();
+        for word in words {
+            assert!(error.contains(word), "{given}: {error}");
+        }
+    }
+
+    fn session(dir: &str, id: &str) -> StoreUrl {
+        StoreUrl::Session { dir: dir.into(), id: id.to_owned() }
     }
 
     #[test]
     fn stores_are_named_by_scheme() {
-        check("memory:", &Ok(StoreUrl::Memory));
-        check("sqlite:a b#c?d%e.db", &sqlite("a b#c?d%e.db"));
-        check("sqlite:/x/y.db", &sqlite("/x/y.db"));
-        check("sqlite:///x/y.db", &sqlite("///x/y.db"));
+        check("memory:", StoreUrl::Memory);
+        check("sqlite:a b#c?d%e.db", StoreUrl::Sqlite("a b#c?d%e.db".into()));
+        check("sqlite:/x/y.db", StoreUrl::Sqlite("/x/y.db".into()));
+        check("sqlite:///x/y.db", StoreUrl::Sqlite("///x/y.db".into()));
+        check("file:/x/s-1.tasks.json", StoreUrl::Sidecar("/x/s-1.tasks.json".into()));
+        check("file:what?.json", StoreUrl::Sidecar("what?.json".into()));
+        check("file:/x/sessions?session=s-1", session("/x/sessions", "s-1"));
+        check("file:?session=s-1", session(".", "s-1"));
+        check("claude:/x/tasks/a", StoreUrl::Claude("/x/tasks/a".into()));
+        check("claude:", StoreUrl::Claude("/home/sam/.claude/tasks/sprint".into()));
     }
 
     #[test]
     fn anything_else_is_explained() {
-        check("sqlite:", &Err(UrlError::NoPath));
-        check("sqlite:~/x.db", &Err(UrlError::Tilde { given: "sqlite:~/x.db".to_owned() }));
-        check("sqlite://x.db", &Err(UrlError::Slashes { given: "sqlite://x.db".to_owned() }));
-        for given in ["x.db", "postgres://h/d", "memory", "SQLITE:x", "file:x"] {
-            let error = choose(Some(OsStr::new(given))).unwrap_err().to_string();
-            assert!(error.contains(given) && error.contains("sqlite:PATH"), "{error}");
+        for scheme in ["sqlite:", "file:"] {
+            refused(scheme, &["names no file", &format!("{scheme}PATH")]);
+        }
+        for scheme in ["sqlite:", "file:", "claude:"] {
+            refused(&format!("{scheme}~/x"), &["begins with ~", "$HOME"]);
+            refused(&format!("{scheme}//x"), &["ambiguous", &format!("{scheme}PATH")]);
+        }
+        for given in ["x.db", "postgres://h/d", "memory", "SQLITE:x", "files:x"] {
+            refused(given, &[given, "sqlite:PATH", "file:PATH", "claude:DIR"]);
+        }
+        refused("file:x?sesion=a", &["\"sesion=a\"", "file:DIR?session=ID"]);
+        for id in ["", "../x", "a/b", ".hidden", "a b"] {
+            refused(&format!("file:x?session={id}"), &["no plain name"]);
         }
     }
 
     #[test]
+    fn claude_alone_needs_a_list() {
+        let nowhere = || Surroundings { home: Some("/home/sam".into()), ..Surroundings::default() };
+        let error = parse(OsStr::new("claude:"), &nowhere).unwrap_err().to_string();
+        assert!(error.contains("CLAUDE_CODE_TASK_LIST_ID") && error.contains("claude:DIR"), "{error}");
+    }
+
+    #[test]
     fn a_path_is_not_text() {
-        use std::os::unix::ffi::OsStrExt as _;
         let given = OsStr::from_bytes(b"sqlite:/x/\xff.db");
-        assert_eq!(choose(Some(given)), Ok(StoreUrl::Sqlite(OsStr::from_bytes(b"/x/\xff.db").into())));
+        assert_eq!(choose(Some(given)).unwrap(), StoreUrl::Sqlite(OsStr::from_bytes(b"/x/\xff.db").into()));
     }
 }

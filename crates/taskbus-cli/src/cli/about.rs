@@ -50,6 +50,9 @@ impl Report for Status {
             ("liveness".to_owned(), json!(self.abilities.liveness)),
             ("as".to_owned(), json!(self.name)),
         ]);
+        if let Some(why) = no_bus(self.abilities) {
+            json.insert("no_bus_tools".to_owned(), json!(why));
+        }
         match &self.list {
             Ok(list) => {
                 json.insert("channel".to_owned(), json!(list.name));
@@ -69,6 +72,9 @@ impl Report for Status {
         sheet.field("version", VERSION);
         sheet.field("store", &self.store);
         sheet.field("kept", kept(self.abilities));
+        if let Some(why) = no_bus(self.abilities) {
+            sheet.field("bus", why);
+        }
         sheet.field("name", &self.name);
         match &self.list {
             Ok(list) => sheet.field("list", format!("{} ({})", list.name, source(list))),
@@ -91,9 +97,18 @@ fn kept(abilities: Abilities) -> &'static str {
     }
 }
 
+/// Why the tools of a bus are not offered on a store without sessions.
+fn no_bus(abilities: Abilities) -> Option<&'static str> {
+    (!abilities.liveness).then_some(
+        "none: one list and no sessions are kept here, so nobody registers, nobody's tasks are given back when their \
+         process ends, and the tools register and create_channel are not offered; keep a shared list in sqlite:PATH",
+    )
+}
+
 fn source(list: &ChosenList) -> String {
     match &list.source {
         Source::Named => "named".to_owned(),
+        Source::Only => "the only one of this store".to_owned(),
         Source::Project(root) => format!("the project in {}", root.display()),
     }
 }

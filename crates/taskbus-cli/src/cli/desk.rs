@@ -49,10 +49,19 @@ impl Desk {
     /// The list, and how it was found.
     pub(crate) fn chosen_list(&self) -> Result<&ChosenList, Failure> {
         if self.list.get().is_none() {
-            let found = project::choose(&Surroundings::from_env(self.globals.list.clone()))?;
+            let found = self.find_list()?;
             let _first = self.list.set(found);
         }
         Ok(self.list.get().expect("BUG: a list that was set is there"))
+    }
+
+    fn find_list(&self) -> Result<ChosenList, Failure> {
+        let given = self.globals.list.clone();
+        if !self.url.is_one_list() {
+            return Ok(project::choose(&Surroundings::from_env(given))?);
+        }
+        let only = self.engine.lists()?.pop().expect("BUG: a store of one list has it");
+        Ok(project::choose_only(given.as_deref(), only.name, &self.engine.store().describe())?)
     }
 
     /// The list.

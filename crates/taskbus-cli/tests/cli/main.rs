@@ -11,3 +11,4 @@ mod demo;
 mod output;
 mod places;
 mod plans;
+mod stores;

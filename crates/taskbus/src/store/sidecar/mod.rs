@@ -22,7 +22,8 @@ use taskbus_core::time::Timestamp;
 
 use self::form::{Form, FormError, VERSION};
 use self::lock::{Lock, LockError};
-use self::place::{ENDING, NameError, Place, Stamp};
+use self::place::{ENDING, Place, Stamp};
+pub use self::place::{NameError, check_session};
 use self::sheet::{Sheet, row_set};
 use super::rows::{RowSet, RowStore, RowsBody};
 use super::{Abilities, Abort, Clock, StoreError, SystemClock, watch};

@@ -37,15 +37,20 @@ pub(super) struct Stamp {
 
 /// Why a name is no sidecar's.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NameError {
+pub enum NameError {
+    /// A session id.
     #[error("{0:?} is no plain name: a session id has 1 to 128 letters, digits, '-', '_' and '.', and no '.' in front")]
     Session(String),
+    /// A path.
     #[error("{0} names no file, or one whose name is no text")]
     NoFile(PathBuf),
 }
 
 /// Checks a session id. It becomes part of a file name, so it must be a plain one.
-pub(super) fn check_session(id: &str) -> Result<(), NameError> {
+///
+/// # Errors
+/// [`NameError::Session`].
+pub fn check_session(id: &str) -> Result<(), NameError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let fits = (1..=SESSION_ID_BYTES_MAX).contains(&id.len());
     if fits && id.bytes().all(plain) && !id.starts_with('.') {
