@@ -19,7 +19,7 @@ use taskbus::store::{
     Abort, Author, PageQuery, ReceiptRow, SessionRow, Snapshot, Store, StoreError, Tx, View, read_with, write_with,
 };
 
-use crate::support::{Home, at, list, revised, task, who};
+use crate::support::{Home, at, change, create, list, revised, task, who};
 
 /// One random step: what, and three random numbers to choose by.
 type Step = (u8, u16, u16, u16);
@@ -107,7 +107,11 @@ impl Pair {
                 Some(Change { kind: Kind::Created, task, note: None })
             }
             5 | 6 => Some(revised(&chosen(&live)?, Kind::Deleted, |_| {})),
-            7 | 8 => Some(revised(&chosen(&dead)?, Kind::Restored, |_| {})),
+            7 | 8 => {
+                let change = revised(&chosen(&dead)?, Kind::Restored, |_| {});
+                let closes = change.task.blocked_by.iter().any(|blocker| self.is_way(blocker, &change.task.id));
+                (!closes).then_some(change)
+            }
             9 => Some(revised(&chosen(&live)?, Kind::Reranked, |task| task.rank = rank(b))),
             kind => {
                 let kind = if kind == 10 { Kind::Reclaimed } else { Kind::Changed };
@@ -116,6 +120,11 @@ impl Pair {
                 Some(change)
             }
         }
+    }
+
+    /// The rules let no circle of dependencies come about, so neither does the model.
+    fn is_way(&self, from: &TaskId, to: &TaskId) -> bool {
+        read_with(&self.memory, Some(&list()), |snapshot| Ok(snapshot.way(from, to)?)).unwrap().is_some()
     }
 
     fn sqlite_seq(&self) -> u64 {
@@ -161,7 +170,7 @@ impl Pair {
         let mut blockers = Vec::new();
         for n in [a, b, a ^ b].into_iter().take(usize::from(a % 4)) {
             match self.any_id(n) {
-                Some(id) if id != task.id && !blockers.contains(&id) => blockers.push(id),
+                Some(id) if !self.is_way(&id, &task.id) && !blockers.contains(&id) => blockers.push(id),
                 _ => {}
             }
         }
@@ -366,6 +375,45 @@ proptest! {
             pair.take(step);
         }
         pair.compare();
+    }
+}
+
+/// The rules never let one come about; but a file may be damaged, and then nothing may hang.
+#[test]
+fn a_circle_of_dependencies_is_told_and_hangs_nothing() {
+    let home = Home::new();
+    let store = home.with_list();
+    let ids: Vec<TaskId> = (1..=4).map(|n| TaskId::number(n).unwrap()).collect();
+    for n in 0..4_usize {
+        create(&store, |task| task.blocked_by = vec![ids[(n + 1) % 4].clone()]);
+    }
+    for from in &ids {
+        for to in &ids {
+            read_with(&store, Some(&list()), |snapshot| Ok(snapshot.way(from, to)?)).unwrap();
+        }
+    }
+    let found = store.check().unwrap();
+    assert!(found.iter().any(|line| line.contains("order of dependencies")), "{found:?}");
+}
+
+/// New edges against the order of creation, one after the other: the stored order follows, and the answers with it.
+#[test]
+fn the_order_of_dependencies_follows_every_edge() {
+    let home = Home::new();
+    let store = home.with_list();
+    let ids: Vec<TaskId> = (1..=40).map(|_| create(&store, |_| {}).id).collect();
+    // 1 waits for 2, 2 for 3 and so on, from the back, from the front, and across.
+    let links = (20..39).rev().chain(0..20).map(|n| (n, n + 1)).chain([(0, 39), (5, 30)]);
+    for (task, blocker) in links {
+        let task = read_with(&store, Some(&list()), |snapshot| Ok(snapshot.task(&ids[task])?)).unwrap().unwrap();
+        change(&store, &task, Kind::Changed, |task| task.blocked_by.push(ids[blocker].clone()));
+    }
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    let way = |from: usize, to: usize| {
+        read_with(&store, Some(&list()), |snapshot| Ok(is_way(snapshot, &ids[from], &ids[to]))).unwrap()
+    };
+    for n in 0..39 {
+        assert!(way(n, n + 1) && way(0, n + 1) && way(n, 39) && !way(n + 1, n) && !way(39, n), "{n}");
     }
 }
 

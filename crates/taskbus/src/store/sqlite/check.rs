@@ -25,6 +25,9 @@ const MESSAGES: &str = "
     FROM messages WHERE memory_id IS NOT NULL ORDER BY seq";
 const ROWS: &str = "SELECT id FROM tasks ORDER BY id";
 const EDGES: &str = "SELECT task, CAST(blocker AS TEXT) FROM edges";
+const DISORDER: &str = "
+    SELECT t.id, b.id FROM edges e JOIN tasks t ON t.id = e.task JOIN tasks b ON b.id = e.blocker
+    WHERE b.ord >= t.ord ORDER BY t.id, b.id";
 const LABELS: &str = "SELECT task, label FROM task_labels";
 const TOMBSTONES: &str = "SELECT id, list || ' ' || seq FROM tombstones";
 const COUNTERS: &str = "
@@ -140,6 +143,7 @@ impl Scope<'_> {
         row.depth = i64::try_from(depth).unwrap_or(i64::MAX);
         row.open = ids_to(&numbers(&board.open_blockers(task)));
         row.has_blockers = !task.blocked_by.is_empty();
+        row.ord = stored.ord;
         row.set_condition(task, self.now);
         // Whether a task is due depends on when somebody looked.
         if row.not_before.is_some() && is_unhindered(row.condition) && is_unhindered(stored.condition) {
@@ -168,6 +172,9 @@ impl Scope<'_> {
             found.extend(expected.difference(&stored).map(|(id, item)| format!("task {id}: {what} {item} is missing")));
             found
                 .extend(stored.difference(&expected).map(|(id, item)| format!("task {id}: {what} {item} is too many")));
+        }
+        for (task, blocker) in self.all(DISORDER, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))? {
+            found.push(format!("task {task}: in the order of dependencies it does not follow its blocker {blocker}"));
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ pub(super) struct Pending {
     list: Option<i64>,
     /// One number for each condition.
     counts: [i64; Condition::ALL.len()],
+    /// Deferred tasks that this transaction has added, whether written already or not.
+    deferred: i64,
     /// Every deferred task due by then is promoted.
     promoted_until: Option<Timestamp>,
 }
@@ -48,6 +50,7 @@ impl Scope<'_> {
         for (condition, by) in [(before, -1), (after, 1)] {
             if let Some(condition) = condition {
                 pending.counts[condition as usize] += by;
+                pending.deferred += if condition == Condition::Deferred { by } else { 0 };
             }
         }
     }
@@ -99,8 +102,9 @@ impl Scope<'_> {
     /// Moves deferred tasks whose time has come to where the ready ones are. Says whether none is left behind, so that
     /// nobody needs to look there. Only a writing transaction moves them.
     pub(super) fn promote(&self, now: Timestamp) -> Answer<bool> {
-        let Some(pending) = &self.pending else { return Ok(false) };
-        if pending.borrow().promoted_until.is_some_and(|until| until >= now) {
+        let Some(pending) = &self.pending else { return Ok(self.deferred == 0) };
+        let deferred = self.deferred + pending.borrow().deferred;
+        if deferred == 0 || pending.borrow().promoted_until.is_some_and(|until| until >= now) {
             return Ok(true);
         }
         let list = self.list()?;
@@ -109,6 +113,7 @@ impl Scope<'_> {
         if moved > 0 {
             pending.list = Some(list);
             pending.counts[Condition::Deferred as usize] -= moved;
+            pending.deferred -= moved;
             pending.counts[Condition::Ready as usize] += moved;
         }
         let complete = moved < PROMOTED_MAX;

@@ -14,7 +14,6 @@ const BLOCKERS: &str = "SELECT blocker FROM edges INDEXED BY edges_by_task WHERE
 const ADD_EDGE: &str = "INSERT OR IGNORE INTO edges (blocker, task) VALUES (?1, ?2)";
 const DROP_EDGE: &str = "DELETE FROM edges WHERE blocker = ?1 AND task = ?2";
 const IS_OPEN: &str = "SELECT 1 FROM tasks WHERE id = ?1 AND list = ?2 AND done = 0";
-const WAITING: &str = "SELECT task FROM edges WHERE blocker = ?1 ORDER BY task";
 const ADD_LABEL: &str = "INSERT INTO task_labels (list, label, task) VALUES (?1, ?2, ?3)";
 const DROP_LABEL: &str = "DELETE FROM task_labels WHERE list = ?1 AND label = ?2 AND task = ?3";
 /// A subtree's paths begin with its top's. Concatenation makes text of the bytes, the cast makes bytes of it again.
@@ -53,8 +52,8 @@ impl Scope<'_> {
     }
 
     /// Adds or removes a blocker in the rows of those that wait for it.
-    pub(super) fn tell_dependents(&self, blocker: i64, is_open: bool) -> Answer<()> {
-        for id in self.all(WAITING, [blocker], |row| row.get(0))? {
+    pub(super) fn tell_dependents(&self, waiting: &[i64], blocker: i64, is_open: bool) -> Answer<()> {
+        for &id in waiting {
             let Some(stored) = Row::read(self.connection, id)? else { continue };
             let mut row = stored.clone();
             let open = if is_open {

@@ -32,6 +32,9 @@ struct Stored {
 
 impl Scope<'_> {
     pub(super) fn rules_in_scope(&self) -> Answer<ListRules> {
+        if let Some(rules) = self.rules {
+            return Ok(rules);
+        }
         let found = self.one(RULES, [self.list()?], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let (policy, max_reclaims) = found.ok_or_else(|| {
             let name = self.list_in_scope().map_or("", ListName::as_str);
@@ -78,7 +81,8 @@ pub(super) fn policy_word(policy: Policy) -> &'static str {
     }
 }
 
-fn policy_from(word: &str) -> Answer<Policy> {
+/// The policy stored under a word.
+pub(super) fn policy_from(word: &str) -> Answer<Policy> {
     let known = [Policy::Strict, Policy::Claude, Policy::Kin];
     let found = known.into_iter().find(|policy| policy_word(*policy) == word);
     found.ok_or_else(|| Fault::Damaged(format!("a list has the unknown policy {word:?}")))

@@ -15,7 +15,7 @@ use super::error::{Answer, Fault};
 use super::file::{FileId, Place};
 use super::lock::{Gate, Patience, Turn};
 use super::open::{self, Access};
-use super::scope::Scope;
+use super::scope::{Opening, Scope};
 use super::wait::Bell;
 use super::{Durability, Journal, SqliteOptions};
 use crate::store::{Abort, StoreError, WriteBody};
@@ -74,7 +74,9 @@ impl Opened {
     }
 
     pub(super) fn read(&self, list: Option<&ListName>, now: Timestamp, f: &mut Body<'_>) -> Result<(), StoreError> {
-        self.told(self.check_in_place())?;
+        if self.place.id() != Some(self.id) {
+            return self.told(Err(Fault::Moved));
+        }
         let patience = Patience::of(self.options.deadline);
         let connection = self.told(self.reader(&patience))?;
         let begun = self.told(self.begin(BEGIN, &connection, list, now, &patience));
@@ -111,13 +113,11 @@ impl Opened {
         now: Timestamp,
         patience: &Patience,
     ) -> Answer<Scope<'c>> {
-        let (scope, min_reader) = patience.persist(|| {
+        let opening = patience.persist(|| {
             connection.prepare_cached(how)?.execute([])?;
-            Scope::enter(connection, &self.label, list, now, how == BEGIN_IMMEDIATE)
-                .inspect_err(|_| roll_back(connection))
+            Opening::read(connection, list).inspect_err(|_| roll_back(connection))
         })?;
-        Scope::check(min_reader)?;
-        Ok(scope)
+        Scope::enter(connection, &self.label, list, now, how == BEGIN_IMMEDIATE, opening)
     }
 
     fn commit(&self, turn: &Turn<'_>, scope: &Scope<'_>, patience: &Patience) -> Answer<()> {
@@ -126,9 +126,10 @@ impl Opened {
         patience.persist(|| turn.prepare_cached(COMMIT)?.execute([]).map(drop))
     }
 
-    /// Neither the file nor its log may have been moved away or replaced.
+    /// Neither the file may have been moved away or replaced, nor the log that is about to be flushed.
     fn check_in_place(&self) -> Answer<()> {
-        let in_place = self.place.id() == Some(self.id) && self.log.as_ref().is_none_or(Log::is_in_place);
+        let flushed = self.log.as_ref().filter(|_| self.options.durability == Durability::Full);
+        let in_place = self.place.id() == Some(self.id) && flushed.is_none_or(Log::is_in_place);
         if in_place { Ok(()) } else { Err(Fault::Moved) }
     }
 

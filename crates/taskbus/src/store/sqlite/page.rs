@@ -18,7 +18,7 @@ use crate::store::{Page, PageQuery, Row, View};
 
 /// Where a stream reads, and what its index already selects.
 macro_rules! stream {
-    ($from:literal, $selected:literal) => {
+    ($from:expr, $selected:expr) => {
         Stream {
             rows: concat!(
                 "SELECT t.path, t.id, t.subject, t.condition, n.name, t.parent, t.lost_parent, t.depth, t.open, t.lease,
@@ -41,6 +41,16 @@ macro_rules! stream {
     };
 }
 
+/// The pending tasks of an owner in one condition.
+macro_rules! own {
+    ($condition:literal) => {
+        stream!(
+            "tasks t INDEXED BY tasks_assigned",
+            concat!("t.owner = :owner AND t.owner <> 0 AND t.condition <= 4 AND t.condition = ", $condition)
+        )
+    };
+}
+
 /// One index, read in tree order.
 pub(super) struct Stream {
     pub(super) rows: &'static str,
@@ -48,7 +58,6 @@ pub(super) struct Stream {
 }
 
 const TREE: Stream = stream!("tasks t INDEXED BY tasks_tree", "1");
-const OWNED: Stream = stream!("tasks t INDEXED BY tasks_owned", "t.owner = :owner AND t.owner <> 0");
 const LABELLED: Stream =
     stream!("task_labels l CROSS JOIN tasks t ON t.id = l.task AND l.list = :list AND l.label = :label", "1");
 const READY: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 0 AND t.condition <= 4");
@@ -58,13 +67,19 @@ const PARKED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition 
 const DEFERRED: Stream = stream!("tasks t INDEXED BY tasks_pending", "t.condition = 4 AND t.condition <= 4");
 const DUE: Stream = stream!("tasks t INDEXED BY tasks_timed", "t.condition = 4 AND t.not_before <= :due");
 const ACTIVE: Stream = stream!("tasks t INDEXED BY tasks_active", "t.condition = 5");
-const DONE: Stream = stream!("tasks t INDEXED BY tasks_done", "t.done = 1");
+/// Completed tasks are mostly in front, so that no index of their own pays.
+const DONE: Stream = stream!("tasks t INDEXED BY tasks_tree", "t.done = 1");
+const OWN_ASSIGNED: Stream = own!("1");
+const OWN_BLOCKED: Stream = own!("2");
+const OWN_PARKED: Stream = own!("3");
+const OWN_DEFERRED: Stream = own!("4");
+const OWN_ACTIVE: Stream = stream!("tasks t INDEXED BY tasks_active", "t.condition = 5 AND t.owner = :owner");
+const OWN_DONE: Stream = stream!("tasks t INDEXED BY tasks_done", "t.done = 1 AND t.owner = :owner");
 
 /// All of them by name, for the test of how they run.
 #[cfg(test)]
-pub(super) const STREAMS: [(&str, Stream); 11] = [
+pub(super) const STREAMS: [(&str, Stream); 16] = [
     ("tree", TREE),
-    ("owned", OWNED),
     ("labelled", LABELLED),
     ("ready", READY),
     ("assigned", ASSIGNED),
@@ -74,6 +89,12 @@ pub(super) const STREAMS: [(&str, Stream); 11] = [
     ("due", DUE),
     ("active", ACTIVE),
     ("done", DONE),
+    ("own assigned", OWN_ASSIGNED),
+    ("own blocked", OWN_BLOCKED),
+    ("own parked", OWN_PARKED),
+    ("own deferred", OWN_DEFERRED),
+    ("own active", OWN_ACTIVE),
+    ("own done", OWN_DONE),
 ];
 
 /// What a query selects, in the terms of the table.
@@ -167,7 +188,7 @@ fn select(query: &PageQuery, owner: Option<i64>) -> Selection {
     let streams = if label.is_some() {
         vec![LABELLED]
     } else if owner.is_some() {
-        vec![OWNED]
+        wanted.iter().filter_map(|condition| own_stream_of(*condition)).collect()
     } else if all {
         vec![TREE]
     } else {
@@ -199,6 +220,19 @@ fn stream_of(condition: Condition, view: View) -> Stream {
         Condition::Deferred => DEFERRED,
         Condition::InProgress => ACTIVE,
         Condition::Completed => DONE,
+    }
+}
+
+/// The same for one owner; what is ready and has an owner is assigned.
+fn own_stream_of(condition: Condition) -> Option<Stream> {
+    match condition {
+        Condition::Ready => None,
+        Condition::Assigned => Some(OWN_ASSIGNED),
+        Condition::Blocked => Some(OWN_BLOCKED),
+        Condition::Parked => Some(OWN_PARKED),
+        Condition::Deferred => Some(OWN_DEFERRED),
+        Condition::InProgress => Some(OWN_ACTIVE),
+        Condition::Completed => Some(OWN_DONE),
     }
 }
 

@@ -57,7 +57,7 @@ impl Scope<'_> {
             return Ok(id);
         }
         self.run(ADD_NAME, (name.as_str(), false))?;
-        Ok(self.connection.last_insert_rowid())
+        self.name_id(name).map(|id| id.unwrap_or(0))
     }
 
     pub(super) fn keep_session(&self, session: &SessionRow) -> Answer<()> {

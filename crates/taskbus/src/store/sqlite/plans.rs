@@ -27,7 +27,7 @@ const SOURCES: [(&str, &str); 13] = [
 const MAY_SCAN: [&str; 2] = ["lists LISTS", "migrate OBJECTS"];
 
 /// May sort: what is held (as many as there are agents), what has just become due, and what has one label.
-const MAY_SORT: [&str; 8] = [
+const MAY_SORT: [&str; 9] = [
     "lookup READY_WITH_PATHS",
     "people SESSIONS",
     "queue DUE",
@@ -36,6 +36,7 @@ const MAY_SORT: [&str; 8] = [
     "page active",
     "page due",
     "page labelled",
+    "page own active",
 ];
 
 /// Every `const NAME: &str = "…"` with a statement in it, and the streams of the pages.
@@ -103,7 +104,10 @@ fn the_next_task_is_found_along_one_index() {
     let all = statements();
     for (name, step) in [
         ("queue FREE", "SEARCH tasks USING INDEX tasks_pending (list=? AND condition=? AND path>? AND path<?)"),
-        ("queue ASSIGNED", "SEARCH tasks USING INDEX tasks_assigned (list=? AND owner=? AND path>? AND path<?)"),
+        (
+            "queue ASSIGNED",
+            "SEARCH tasks USING INDEX tasks_assigned (list=? AND owner=? AND condition=? AND path>? AND path<?)",
+        ),
         ("tree LAST", "SEARCH tasks USING COVERING INDEX tasks_children (list=? AND parent=?)"),
     ] {
         assert_eq!(plan(&connection, &all[name]), [step], "{name}");

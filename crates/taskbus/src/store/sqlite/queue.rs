@@ -18,7 +18,7 @@ const FREE: &str = "
     ORDER BY path LIMIT ?6";
 const ASSIGNED: &str = "
     SELECT path, id FROM tasks INDEXED BY tasks_assigned
-    WHERE list = ?1 AND condition = 1 AND owner = ?2 AND path > ?3 AND path < ?4
+    WHERE list = ?1 AND condition = 1 AND condition <= 4 AND owner = ?2 AND owner <> 0 AND path > ?3 AND path < ?4
       AND (not_before IS NULL OR not_before <= ?5)
     ORDER BY path LIMIT ?6";
 const DUE: &str = "

@@ -15,6 +15,9 @@ use super::scope::as_row_id;
 /// The lease of a task without one: later than every other.
 pub(super) const NO_LEASE: i64 = i64::MAX;
 
+/// Fresh tasks are this far apart in the order of dependencies, so that a shift of one mostly meets no other.
+const ORD_GAP: i64 = 1 << 20;
+
 /// What keeps a task, as a number in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
@@ -78,6 +81,8 @@ pub(super) struct Row {
     pub(super) not_before: Option<i64>,
     pub(super) parked: bool,
     pub(super) open: String,
+    /// Larger than that of every live blocker; see the graph.
+    pub(super) ord: i64,
     pub(super) has_blockers: bool,
     pub(super) has_paths: bool,
     pub(super) has_details: bool,
@@ -88,7 +93,7 @@ pub(super) struct Row {
 /// A column: its name, and its value in a row.
 type Column = (&'static str, fn(&Row) -> ValueRef<'_>);
 
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 21] = [
     ("id", |row| number(row.id)),
     ("list", |row| number(row.list)),
     ("seq", |row| number(row.seq)),
@@ -104,6 +109,7 @@ const COLUMNS: [Column; 20] = [
     ("not_before", |row| optional(row.not_before)),
     ("parked", |row| number(row.parked.into())),
     ("open", |row| text(&row.open)),
+    ("ord", |row| number(row.ord)),
     ("has_blockers", |row| number(row.has_blockers.into())),
     ("has_paths", |row| number(row.has_paths.into())),
     ("has_details", |row| number(row.has_details.into())),
@@ -114,13 +120,13 @@ const COLUMNS: [Column; 20] = [
 /// The columns in the order of [`COLUMNS`].
 const READ: &str = "
     SELECT id, list, seq, condition, done, owner, parent, lost_parent, rank, path, depth, lease, not_before, parked,
-           open, has_blockers, has_paths, has_details, labels, subject
+           open, ord, has_blockers, has_paths, has_details, labels, subject
     FROM tasks WHERE id = ?1";
 const INSERT: &str = "
     INSERT INTO tasks
           (id, list, seq, condition, done, owner, parent, lost_parent, rank, path, depth, lease, not_before, parked,
-           open, has_blockers, has_paths, has_details, labels, subject)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+           open, ord, has_blockers, has_paths, has_details, labels, subject)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const DELETE: &str = "DELETE FROM tasks WHERE id = ?1";
 
 impl Row {
@@ -146,11 +152,12 @@ impl Row {
             not_before: row.get(12)?,
             parked: row.get(13)?,
             open: row.get(14)?,
-            has_blockers: row.get(15)?,
-            has_paths: row.get(16)?,
-            has_details: row.get(17)?,
-            labels: row.get(18)?,
-            subject: row.get(19)?,
+            ord: row.get(15)?,
+            has_blockers: row.get(16)?,
+            has_paths: row.get(17)?,
+            has_details: row.get(18)?,
+            labels: row.get(19)?,
+            subject: row.get(20)?,
         })
     }
 
@@ -173,6 +180,7 @@ impl Row {
             not_before: task.not_before.map(Timestamp::as_millis),
             parked: task.parked,
             open: String::new(),
+            ord: id.saturating_mul(ORD_GAP),
             has_blockers: false,
             has_paths: !task.paths.is_empty(),
             has_details: task.has_details(),

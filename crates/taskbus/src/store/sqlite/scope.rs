@@ -6,18 +6,23 @@ use rusqlite::{Connection, OptionalExtension, Params, Row as SqlRow};
 use taskbus_core::document;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, ListName};
+use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::task::{Stamp, Task};
 use taskbus_core::time::Timestamp;
 
 use super::counters::Pending;
 use super::error::{Answer, Fault};
+use super::lists::policy_from;
 use super::migrate::check_min_reader;
 use crate::store::StoreError;
 
 /// The list that no list has: questions about a list that does not exist find nothing.
 pub(super) const NO_LIST: i64 = -1;
 
-const OPENED: &str = "SELECT seq, min_reader FROM counters WHERE id = 0";
+/// The first read of a transaction: what it nearly always needs, in one go.
+const OPENING: &str = "
+    SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, k.deferred
+    FROM counters c LEFT JOIN lists l ON l.name = ?1 LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
 const LIST_ID: &str = "SELECT id FROM lists WHERE name = ?1";
 const LIST_NAME: &str = "SELECT name FROM lists WHERE id = ?1";
 const NAME_ID: &str = "SELECT id FROM names WHERE name = ?1";
@@ -32,36 +37,77 @@ const TOMBSTONE: &str = "
 pub(super) struct Scope<'c> {
     pub(super) connection: &'c Connection,
     /// The store's name, for errors.
-    pub(super) store: &'c str,
+    store: &'c str,
     list: Option<&'c ListName>,
     list_id: Cell<Option<i64>>,
+    /// The settings of the list, if it was there when the transaction began.
+    pub(super) rules: Option<ListRules>,
+    /// How many tasks of the list were deferred when the transaction began.
+    pub(super) deferred: i64,
     /// The store's clock when the transaction began.
     pub(super) now: Timestamp,
     /// The newest seq.
     pub(super) seq: Cell<u64>,
     /// None in a transaction that only reads.
     pub(super) pending: Option<RefCell<Pending>>,
+    /// Names looked up so far.
+    names: RefCell<Vec<(Identity, i64)>>,
+}
+
+/// What a transaction finds when it begins.
+pub(super) struct Opening {
+    seq: u64,
+    min_reader: i64,
+    list_id: Option<i64>,
+    policy: Option<String>,
+    max_reclaims: Option<u32>,
+    deferred: Option<i64>,
+}
+
+impl Opening {
+    /// Reads it; only now does SQLite take the snapshot.
+    pub(super) fn read(connection: &Connection, list: Option<&ListName>) -> rusqlite::Result<Self> {
+        connection.prepare_cached(OPENING)?.query_row([list.map(ListName::as_str)], |row| {
+            Ok(Self {
+                seq: row.get(0)?,
+                min_reader: row.get(1)?,
+                list_id: row.get(2)?,
+                policy: row.get(3)?,
+                max_reclaims: row.get(4)?,
+                deferred: row.get(5)?,
+            })
+        })
+    }
 }
 
 impl<'c> Scope<'c> {
-    /// Enters the transaction that has begun on the connection, with its first read.
+    /// Enters the transaction that has begun on the connection; refuses a file that a newer version has changed since
+    /// it was opened.
     pub(super) fn enter(
         connection: &'c Connection,
         store: &'c str,
         list: Option<&'c ListName>,
         now: Timestamp,
         writes: bool,
-    ) -> rusqlite::Result<(Self, i64)> {
-        let (seq, min_reader) =
-            connection.prepare_cached(OPENED)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let pending = writes.then(RefCell::default);
-        let (list_id, seq) = (Cell::new(None), Cell::new(seq));
-        Ok((Self { connection, store, list, list_id, now, seq, pending }, min_reader))
-    }
-
-    /// Refuses a file that a newer version has changed since it was opened.
-    pub(super) fn check(min_reader: i64) -> Answer<()> {
-        check_min_reader(min_reader, 0)
+        opening: Opening,
+    ) -> Answer<Self> {
+        check_min_reader(opening.min_reader, 0)?;
+        let rules = match (opening.policy, opening.max_reclaims) {
+            (Some(policy), Some(max_reclaims)) => Some(ListRules { policy: policy_from(&policy)?, max_reclaims }),
+            _ => None,
+        };
+        Ok(Self {
+            connection,
+            store,
+            list,
+            list_id: Cell::new(opening.list_id),
+            rules,
+            deferred: opening.deferred.unwrap_or(0),
+            now,
+            seq: Cell::new(opening.seq),
+            pending: writes.then(RefCell::default),
+            names: RefCell::default(),
+        })
     }
 
     /// Turns an inner answer into one of the seam.
@@ -94,7 +140,12 @@ impl<'c> Scope<'c> {
 
     /// The number of an identity, if it was ever seen.
     pub(super) fn name_id(&self, name: &Identity) -> Answer<Option<i64>> {
-        self.one(NAME_ID, [name.as_str()], |row| row.get(0))
+        if let Some((_, id)) = self.names.borrow().iter().find(|(known, _)| known == name) {
+            return Ok(Some(*id));
+        }
+        let found = self.one(NAME_ID, [name.as_str()], |row| row.get(0))?;
+        self.names.borrow_mut().extend(found.map(|id| (name.clone(), id)));
+        Ok(found)
     }
 
     /// The live task of the list in scope.

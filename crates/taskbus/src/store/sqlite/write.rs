@@ -6,6 +6,7 @@
 //!  message ─▶ row before / row after ─▶ edges, labels ─▶ openness changed?  dependents gain or lose a blocker
 //!                                                     ─▶ place changed?     the subtree's paths follow
 //!                                                     ─▶ came or went?      children attach or come loose
+//!                                                     ─▶ edges changed?     the order of dependencies gives way
 //!                                                     ─▶ condition changed? counters
 //! ```
 
@@ -108,16 +109,22 @@ impl Scope<'_> {
         }
         self.write_message(list, id, seq, before.seq, change, author)?;
         self.seq.set(seq);
+        let mut fits = true;
         let after = match change.kind {
             Kind::Deleted => None,
             Kind::Created | Kind::Changed | Kind::Reclaimed | Kind::Forced | Kind::Restored | Kind::Reranked => {
-                Some(self.row_after(list, id, seq, &change.task, before.row.as_ref())?)
+                let (row, same_edges) = self.row_after(list, id, seq, &change.task, before.row.as_ref())?;
+                fits = same_edges;
+                Some(row)
             }
         };
         if change.kind == Kind::Restored {
             self.run(RAISE, [id])?;
         }
         self.settle(id, before.row.as_ref(), after.as_ref(), &change.task)?;
+        if let Some(row) = after.as_ref().filter(|_| !fits) {
+            self.fit_blockers(id, row.ord)?;
+        }
         self.count(list, before.row.map(|row| row.condition), after.map(|row| row.condition));
         Ok(Appended { seq, replaced: before.seq })
     }
@@ -127,6 +134,8 @@ impl Scope<'_> {
         let row = Row::read(self.connection, id)?.filter(|row| row.list == list);
         let buried = match &row {
             Some(_) => None,
+            // A fresh id has no past.
+            None if u64::try_from(id).is_ok_and(|id| id > self.seq.get()) => None,
             None => self.one(TOMBSTONE_SEQ, (id, list), |row| row.get::<_, u64>(0))?,
         };
         let fits = match kind {
@@ -161,8 +170,8 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// The row that a task has from now on; its edges are already the new ones.
-    fn row_after(&self, list: i64, id: i64, seq: u64, task: &Task, before: Option<&Row>) -> Answer<Row> {
+    /// The row that a task has from now on, its edges being put in place; and whether they already were.
+    fn row_after(&self, list: i64, id: i64, seq: u64, task: &Task, before: Option<&Row>) -> Answer<(Row, bool)> {
         let blockers: Vec<i64> = task.blocked_by.iter().filter_map(as_row_id).collect();
         let same_edges = self.put_edges(id, &blockers, before.is_some_and(|row| row.has_blockers))?;
         let open = match before.filter(|_| same_edges) {
@@ -176,6 +185,7 @@ impl Scope<'_> {
         let mut row = Row::bare(list, id, seq, task, owner.unwrap_or(0));
         row.open = ids_to(&open);
         row.has_blockers = !blockers.is_empty();
+        row.ord = before.map_or(row.ord, |old| old.ord);
         row.set_condition(task, self.due_by());
         match before.filter(|old| old.rank == row.rank && old.stored_parent() == row.lost_parent) {
             Some(old) => {
@@ -184,7 +194,7 @@ impl Scope<'_> {
             }
             None => self.place(&mut row, task, before)?,
         }
-        Ok(row)
+        Ok((row, same_edges))
     }
 
     /// Finds the effective parent. A parent below the task itself (damaged data only) counts as lost.
@@ -218,8 +228,14 @@ impl Scope<'_> {
         self.put_labels(before, after)?;
         self.move_subtree(before, after, task)?;
         let (was_open, is_open) = (before.is_some_and(|row| !row.done), after.is_some_and(|row| !row.done));
-        if was_open != is_open {
-            self.tell_dependents(id, is_open)?;
+        if before.is_none() || was_open != is_open {
+            let waiting = self.waiting_for(id)?;
+            if was_open != is_open {
+                self.tell_dependents(&waiting, id, is_open)?;
+            }
+            if before.is_none() {
+                self.fit_waiting(id, &waiting)?;
+            }
         }
         Ok(())
     }

@@ -80,6 +80,7 @@ CREATE TABLE tasks (
   not_before   INTEGER,
   parked       INTEGER NOT NULL,
   open         TEXT NOT NULL,    -- the open blockers, in the order of blocked_by
+  ord          INTEGER NOT NULL, -- larger than that of every live blocker
   has_blockers INTEGER NOT NULL,
   has_paths    INTEGER NOT NULL,
   has_details  INTEGER NOT NULL,
@@ -91,10 +92,9 @@ CREATE INDEX tasks_children ON tasks (list, parent, rank);
 CREATE INDEX tasks_open_children ON tasks (parent, rank) WHERE done = 0 AND parent <> 0;
 CREATE INDEX tasks_orphans ON tasks (lost_parent) WHERE lost_parent IS NOT NULL;
 CREATE INDEX tasks_pending ON tasks (list, condition, path) WHERE condition <= 4;
-CREATE INDEX tasks_assigned ON tasks (list, owner, path) WHERE condition = 1;
+CREATE INDEX tasks_assigned ON tasks (list, owner, condition, path) WHERE condition <= 4 AND owner <> 0;
 CREATE INDEX tasks_active ON tasks (list, owner, lease) WHERE condition = 5;
-CREATE INDEX tasks_done ON tasks (list, path) WHERE done = 1;
-CREATE INDEX tasks_owned ON tasks (list, owner, path) WHERE owner <> 0;
+CREATE INDEX tasks_done ON tasks (list, owner, path) WHERE done = 1;
 CREATE INDEX tasks_timed ON tasks (list, condition, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX tasks_with_paths ON tasks (list, condition) WHERE has_paths = 1;
 
