@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
@@ -106,8 +106,13 @@ pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
         StoreUrl::Memory => Arc::new(MemoryStore::new()),
         StoreUrl::Sidecar(path) => Arc::new(Small::new(Sidecar::at(path, Options::default())?)?),
         StoreUrl::Session { dir, id } => Arc::new(Small::new(Sidecar::of_session(dir, id, Options::default())?)?),
-        StoreUrl::Claude(dir) => Arc::new(Small::new(ClaudeStore::open(dir, ClaudeOptions::default())?)?),
+        StoreUrl::Claude(dir) => Arc::new(Small::new(open_claude(dir)?)?),
     })
+}
+
+/// Opens a task directory of Claude Code.
+pub(crate) fn open_claude(dir: &Path) -> Result<ClaudeStore, StoreError> {
+    ClaudeStore::open(dir, ClaudeOptions::default())
 }
 
 /// What does not add up in a store; empty when all is well. Reads everything.
@@ -115,7 +120,7 @@ pub(crate) fn check(url: &StoreUrl) -> Result<Vec<String>, StoreError> {
     match url {
         StoreUrl::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default())?.check(),
         StoreUrl::Claude(dir) => {
-            let problems = ClaudeStore::open(dir, ClaudeOptions::default())?.problems()?;
+            let problems = open_claude(dir)?.problems()?;
             Ok(problems.iter().map(ToString::to_string).collect())
         }
         // Whoever could open it has read it whole.

@@ -1,5 +1,6 @@
 //! The table of commands and flags. Help, completions and manual pages come from it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -21,6 +22,11 @@ A task is a checklist item; one that is indented below another is a part of it:
   - [ ] Ship it (after: store)
 Ticked items come in as completed. The same file on the same list again within the hour changes nothing.
 JSON: [{\"key\", \"subject\", \"description\", \"parent\", \"blocked_by\", \"labels\", \"paths\", \"metadata\", \"done\"}, …].";
+
+const MIRROR_HELP: &str = "\
+Nothing is deleted on the list because a file is gone, as Claude Code clears its directory by itself; it is told instead.
+What the list refuses, such as a task that somebody else holds, goes back in the directory.
+With --json it prints one JSON value a line, one for each thing that happened, and one at the end.";
 
 /// A task list that coding agents share.
 #[derive(Debug, Parser)]
@@ -99,12 +105,26 @@ pub(crate) enum AtDesk {
     Log(One),
     /// Wait until a task is ready
     Wait(Wait),
+    /// Keep the list and a task directory of Claude Code in step, both ways, until told to end
+    #[command(after_help = MIRROR_HELP)]
+    Mirror(Mirror),
     /// Show the task lists there are
     Lists,
     /// Show who is at work
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
+}
+
+/// `mirror`.
+#[derive(Debug, Args)]
+pub(crate) struct Mirror {
+    /// The directory: claude:DIR, or claude: for the one that Claude Code would use here
+    #[arg(value_name = "claude:DIR")]
+    pub(crate) directory: OsString,
+    /// Bring both into step once, and end
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 /// `add`.

@@ -136,6 +136,18 @@ impl Desk {
         }
     }
 
+    /// Makes the list if it is not there, after saying so unless it is the project's own.
+    pub(crate) fn ensure_list(&self) -> Result<&ListName, Failure> {
+        let list = self.chosen_list()?;
+        if let Err(Error::Refused(Refusal::NotFound(Missing::List { .. }))) = self.engine.tally(&list.name) {
+            if list.source == Source::Named {
+                say(&format!("making the list {}", list.name));
+            }
+            self.make_list(&list.name, ListRules::default())?;
+        }
+        Ok(&list.name)
+    }
+
     /// Somebody else may have made it in between, with rules of theirs: good enough.
     fn make_list(&self, name: &ListName, rules: ListRules) -> Result<(), Failure> {
         match self.engine.create_list(self.caller()?, name, rules) {

@@ -10,6 +10,7 @@ mod desk;
 mod import;
 mod input;
 mod json;
+mod mirror;
 mod next;
 mod read;
 mod show;
@@ -51,13 +52,13 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::Man { command } => about::man(command.as_deref())?,
         Command::AtDesk(command) => {
             check_no_option(&command, args)?;
-            at_desk(&Desk::open(globals)?, command)?
+            at_desk(&Desk::open(globals)?, command, json)?
         }
     };
     report::print(&*report, json).map(ExitCode::from)
 }
 
-fn at_desk(desk: &Desk, command: AtDesk) -> Result<Box<dyn Report>, Failure> {
+fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, Failure> {
     match command {
         AtDesk::Add(add) => change::add(desk, *add),
         AtDesk::Plan(plan) => import::import(desk, &plan),
@@ -69,6 +70,7 @@ fn at_desk(desk: &Desk, command: AtDesk) -> Result<Box<dyn Report>, Failure> {
         AtDesk::Restore(one) => change::restore(desk, one),
         AtDesk::Next(next) => next::next(desk, next),
         AtDesk::Wait(wait) => next::wait(desk, &wait),
+        AtDesk::Mirror(mirror) => mirror::mirror(desk, &mirror, json),
         AtDesk::Show(show) => read::show(desk, &show),
         AtDesk::List(list) | AtDesk::Tree(list) => read::list(desk, &list, View::Tree),
         AtDesk::Ready(list) => read::list(desk, &list, View::Ready),

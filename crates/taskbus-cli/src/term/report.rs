@@ -49,6 +49,11 @@ pub(crate) fn print_failure(failure: &Failure, json: bool) -> u8 {
     failure.exit()
 }
 
+/// Prints one line of several: a JSON value, or words.
+pub(crate) fn print_line(fields: Map<String, Value>, words: &str, json: bool) -> io::Result<()> {
+    if json { print_json(fields) } else { print_words(&format!("{}\n", display_safe_lines(words))) }
+}
+
 fn print_json(fields: Map<String, Value>) -> io::Result<()> {
     let mut value = Map::from_iter([("schema_version".to_owned(), json!(SCHEMA_VERSION))]);
     value.extend(fields);

@@ -6,6 +6,7 @@ mod common;
 
 mod arguments;
 mod bench;
+mod claude;
 mod commands;
 mod demo;
 mod output;
