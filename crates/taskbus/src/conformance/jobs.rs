@@ -2,6 +2,7 @@
 //! is runs the job named in its environment, says `ack …` for each thing that is done, and ends.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
@@ -18,6 +19,24 @@ use crate::store::small::Small;
 
 /// The variable that names the job.
 pub const JOB: &str = "TASKBUS_CONFORMANCE_JOB";
+
+/// The variable that says where [`worker`] works.
+const PLACE: &str = "TASKBUS_CONFORMANCE_PLACE";
+
+/// This program, to be started again to work at a path: its `main` begins with [`place`] and [`work`]. None when this
+/// program cannot be found.
+#[must_use]
+pub fn worker(path: &Path) -> Option<Command> {
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    command.env(PLACE, path);
+    Some(command)
+}
+
+/// Where this process was started to work; none when it was not.
+#[must_use]
+pub fn place() -> Option<PathBuf> {
+    std::env::var_os(PLACE).map(PathBuf::from)
+}
 
 /// Does the job that this process was started for, on these rows; says whether there was one.
 ///

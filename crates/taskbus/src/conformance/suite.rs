@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::place::{OverRows, RowPlace, StorePlace};
+use super::{rows, stores};
+
 /// What a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
@@ -133,6 +136,13 @@ pub fn run<P: ?Sized>(title: &str, checks: &[Check<P>], fresh: &dyn Fn() -> Box<
 
 /// Longest text of a failure in a report, in characters.
 const WORDS_CHARS_MAX: usize = 1_500;
+
+/// Runs every check on rows, and every check on an engine over them.
+pub fn run_on_rows<P: RowPlace + 'static>(title: &str, fresh: fn() -> P) -> [Report; 2] {
+    let rows = run::<dyn RowPlace>(&format!("{title}, rows"), rows::CHECKS, &|| Box::new(fresh()));
+    let store = run::<dyn StorePlace>(title, stores::CHECKS, &|| Box::new(OverRows(fresh())));
+    [rows, store]
+}
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);

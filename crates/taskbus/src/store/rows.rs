@@ -18,7 +18,7 @@
 //! - Nothing that was not written by this contract is deleted or rewritten.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskbus_core::id::TaskId;
 use taskbus_core::name::ListName;
@@ -26,32 +26,41 @@ use taskbus_core::policy::Policy;
 use taskbus_core::task::Task;
 use taskbus_core::time::Timestamp;
 
-use super::{Abilities, Abort, StoreError};
+use super::{Abilities, Abort, Clock as _, StoreError, SystemClock};
+
+/// The time between two looks of a store that nobody tells of changes.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A place that keeps the tasks of one list.
 pub trait RowStore: Send + Sync {
     /// What it can do. A row store keeps no sessions, so `liveness` is false.
     fn abilities(&self) -> Abilities;
 
-    /// A line for people: what it is and where.
-    fn describe(&self) -> String;
+    /// A line for people: what it is and where; its list's name, if there is no more to say.
+    fn describe(&self) -> String {
+        self.list_name().to_string()
+    }
 
     /// The name under which its one list is known.
     fn list_name(&self) -> ListName;
 
     /// How strict its list is.
-    fn policy(&self) -> Policy;
+    fn policy(&self) -> Policy {
+        Policy::Strict
+    }
 
     /// Reclaims after which a task of its list is parked; 0: never.
     fn max_reclaims(&self) -> u32 {
         0
     }
 
-    /// The time by the store's clock.
+    /// The time by the store's clock; this machine's, if it has none of its own.
     ///
     /// # Errors
     /// [`StoreError`] when the clock cannot be read.
-    fn now(&self) -> Result<Timestamp, StoreError>;
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(SystemClock.now())
+    }
 
     /// Runs `f` alone and keeps what it wrote when it returns `Ok`.
     ///
@@ -71,11 +80,22 @@ pub trait RowStore: Send + Sync {
     /// [`StoreError`].
     fn version(&self) -> Result<u64, StoreError>;
 
-    /// Returns when [`RowStore::version`] may differ from `seen`, or after `timeout`.
+    /// Returns when [`RowStore::version`] may differ from `seen`, or after `timeout`. A store that nobody tells of
+    /// changes looks every few milliseconds.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError>;
+    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
+        let deadline = Instant::now() + timeout;
+        while self.version()? == seen {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+        Ok(())
+    }
 }
 
 /// Passes every call on, so that a shared store of rows is one, too.
