@@ -12,6 +12,10 @@ test:
 demo *args:
     cargo run --release -- demo {{args}}
 
+# The conformance suite on every store, as a table of subjects.
+conformance *args:
+    cargo run -p taskbus --features conformance --example conformance -- {{args}}
+
 # Real MCP clients: the Inspector, Claude Code, Codex and Gemini CLI against a scripted model.
 clients *args:
     tests/clients/run {{args}}

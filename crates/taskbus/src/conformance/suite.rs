@@ -216,24 +216,21 @@ impl fmt::Display for Report {
     }
 }
 
-/// A table of counts: a line for each subject, a column for each report; `4` held, `4-1` of them one not applicable,
-/// `4!1` one failed.
+/// A table of counts: a line for each report, a column for each subject; `4` checks held, `4-1`: one more did not
+/// apply, `4!1`: one more failed.
 #[must_use]
 pub fn table(reports: &[Report]) -> String {
-    let counts: Vec<_> = reports.iter().map(Report::counts).collect();
-    let widths: Vec<usize> = reports.iter().map(|report| report.title.len().max(5)).collect();
-    let line = |first: &str, cells: &[String]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}"));
-        format!("{first:<14}{}\n", cells.collect::<String>())
+    let first = reports.iter().map(|report| report.title.len()).max().unwrap_or(0);
+    let line = |title: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells =
+            cells.zip(Subject::ALL).map(|(cell, subject)| format!("  {cell:>0$}", subject.as_str().len().max(4)));
+        format!("{title:<first$}{}\n", cells.collect::<String>())
     };
-    let titles: Vec<String> = reports.iter().map(|report| report.title.clone()).collect();
-    let mut text = line("", &titles);
-    for subject in Subject::ALL {
-        let cells: Vec<String> = counts.iter().map(|count| cell(count.get(&subject))).collect();
-        text.push_str(&line(subject.as_str(), &cells));
+    let mut text = line("", &mut Subject::ALL.iter().map(|subject| subject.as_str().to_owned()));
+    for report in reports {
+        let counts = report.counts();
+        text.push_str(&line(&report.title, &mut Subject::ALL.iter().map(|subject| cell(counts.get(subject)))));
     }
-    let sum = |report: &Report| report.lines.len().to_string();
-    text.push_str(&line("checks", &reports.iter().map(sum).collect::<Vec<_>>()));
     text
 }
 

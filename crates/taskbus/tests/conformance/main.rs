@@ -8,6 +8,7 @@ mod broken_store;
 mod mutants;
 mod places;
 
+use std::process::Command;
 use std::sync::Arc;
 use taskbus::conformance::suite::run;
 
@@ -104,6 +105,22 @@ fn a_sidecar_answers_as_the_scripts_say() {
 #[test]
 fn a_claude_directory_answers_as_the_scripts_say() {
     scripts_hold(|| Box::new(ClaudePlace::strict()));
+}
+
+/// The example is run as a third party would run it. It is built with the tests; a run of this test alone builds it.
+#[test]
+fn a_store_of_somebody_else_holds() {
+    let target = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
+    let example = target.join("examples/custom_store");
+    if !example.is_file() {
+        let build = ["build", "-p", "taskbus", "--features", "conformance", "--example", "custom_store"];
+        assert!(Command::new(env!("CARGO")).args(build).status().unwrap().success());
+    }
+    let ran = Command::new(example).output().unwrap();
+    let report = String::from_utf8(ran.stderr).unwrap();
+    println!("{report}");
+    assert!(ran.status.success() && report.contains("text files, rows"), "{report}");
+    assert!(include_str!("../../examples/custom_store.rs").lines().count() < 150);
 }
 
 /// Not a check: the process that a check starts does its work here. Without a job there is nothing to do.

@@ -35,9 +35,9 @@ fn worker(kind: &str, path: &Path) -> Command {
     command
 }
 
-/// Does the work that this process was started for.
-pub(crate) fn work() {
-    let Ok(place) = std::env::var(PLACE) else { return };
+/// Does the work that this process was started for; says whether it was.
+pub(crate) fn work() -> bool {
+    let Ok(place) = std::env::var(PLACE) else { return false };
     let (kind, path) = place.split_once(' ').unwrap();
     let path = Path::new(path);
     let worked = match kind {
@@ -52,6 +52,7 @@ pub(crate) fn work() {
         _ => jobs::work(Arc::new(Strictly(Sidecar::at(path, Options::default()).unwrap()))),
     };
     assert!(worked, "there was a job");
+    true
 }
 
 pub(crate) struct MemoryPlace(Arc<MemoryStore>, Arc<ManualClock>);

@@ -60,15 +60,19 @@ impl Form {
         Self { head, rows: Vec::new(), layout: Layout { indent: Some("  ".to_owned()), ends: true } }
     }
 
-    /// Reads a file.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, FormError> {
+    /// Reads a file. Rows that stand as they stood in `before` are taken from there: most do.
+    pub(super) fn parse(bytes: &[u8], before: Option<&Form>) -> Result<Self, FormError> {
         if bytes.is_empty() {
             return Err(FormError::Empty);
         }
         let Value::Object(mut head) = serde_json::from_slice(bytes)? else { return Err(FormError::NoTasks) };
         check_version(&head)?;
         let Some(Value::Array(tasks)) = head.get_mut("tasks").map(Value::take) else { return Err(FormError::NoTasks) };
-        let read = |(place, raw)| Row::read(raw, place).map_err(|error| FormError::Row { number: place + 1, error });
+        let known = |place: usize| before.and_then(|before| before.rows.get(place));
+        let read = |(place, raw): (usize, Value)| match known(place) {
+            Some(row) if raw.as_object() == Some(&row.raw) => Ok(row.clone()),
+            Some(_) | None => Row::read(raw, place).map_err(|error| FormError::Row { number: place + 1, error }),
+        };
         let rows: Vec<Row> = tasks.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
         check_unique(&rows)?;
         Ok(Self { head, rows, layout: Layout::of(bytes) })

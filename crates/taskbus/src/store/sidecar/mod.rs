@@ -68,6 +68,8 @@ pub struct Sidecar {
 struct Held {
     file: Option<(File, Stamp)>,
     form: Option<Arc<Form>>,
+    /// What the file before it said.
+    before: Option<Arc<Form>>,
     /// Counts the states that were seen.
     version: u64,
 }
@@ -119,7 +121,8 @@ impl Sidecar {
         }
         let stamp = |file: &Option<(File, Stamp)>| file.as_ref().map(|(_, stamp)| *stamp);
         if !place::is_current(stamp(&held.file).as_ref(), stamp(&there).as_ref()) {
-            *held = Held { file: there, form: None, version: held.version + 1 };
+            let before = held.form.take().or(held.before.take());
+            *held = Held { file: there, form: None, before, version: held.version + 1 };
         }
         Ok(())
     }
@@ -148,7 +151,7 @@ impl Sidecar {
     fn parse(&self, held: &Held) -> Result<Form, StoreError> {
         let Some((file, _)) = &held.file else { return Ok(Form::empty(&self.session_id)) };
         let bytes = place::contents(file).map_err(|error| self.failed(error))?;
-        Form::parse(&bytes).map_err(|error| self.no_sidecar(&error))
+        Form::parse(&bytes, held.before.as_deref()).map_err(|error| self.no_sidecar(&error))
     }
 
     /// One run of a body: what it made of the sidecar, and the state that it began with.

@@ -1,5 +1,4 @@
-//! The Kin sidecar as a file: its form, what is kept of what others wrote, and what is refused.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+//! The file: its form, what is kept of what others wrote, and what is refused.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,0 +1,5 @@
+//! The Kin sidecar: one file that many processes write.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod files;
+mod storm;
