@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use taskbus::engine::Error;
 use taskbus::mirror::{Event, Mirror, MirrorError, Notice};
 use taskbus::store::rows::RowStore as _;
 
@@ -13,7 +14,6 @@ use super::desk::Desk;
 use crate::store::{self, StoreUrl};
 use crate::term::failure::Failure;
 use crate::term::report::{self, Report};
-use crate::wire;
 
 /// Runs the mirror until a signal, or once.
 pub(crate) fn mirror(desk: &Desk, args: &args::Mirror, json: bool) -> Result<Box<dyn Report>, Failure> {
@@ -111,7 +111,9 @@ fn words(event: &Event) -> String {
         Event::FileChanged { file } => format!("file {file} follows the list"),
         Event::TaskChanged { shared } => format!("task {shared} follows the directory"),
         Event::FileRemoved { file } => format!("file {file} is removed, as its task was deleted"),
-        Event::Refused { id, refusal } => format!("{id} does not go to the list: {refusal}"),
+        Event::Refused { id, refusal } => {
+            format!("{id} does not go to the list: {}", Failure::from(Error::from(refusal.clone())).words())
+        }
         Event::Notice(Notice::Vanished { shared, file }) => {
             format!("file {file} is gone; task {shared} stays on the list and is not mirrored any more")
         }
@@ -135,8 +137,7 @@ fn facts(event: &Event) -> Map<String, Value> {
         Event::FileChanged { file } | Event::FileRemoved { file } => json!({"file": file}),
         Event::TaskChanged { shared } => json!({"task_id": shared}),
         Event::Refused { id, refusal } => {
-            let failure = wire::error::Failure::from(&taskbus::engine::Error::from(refusal.clone()));
-            json!({"id": id, "refusal": failure.to_object()})
+            json!({"id": id, "refusal": Failure::from(Error::from(refusal.clone())).json()})
         }
         Event::Notice(Notice::Elsewhere { id, half }) => json!({"id": id, "belongs_to": half}),
         Event::Notice(Notice::BothChanged { shared, field }) => json!({"task_id": shared, "field": field}),
