@@ -16,6 +16,14 @@ demo *args:
 conformance *args:
     cargo run -p taskbus --features conformance --example conformance -- {{args}}
 
+# Eight processes on one sidecar and on one Claude Code directory, one of them killed every 50 operations.
+storm:
+    cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture
+
+# A third party's store, run through the suite.
+custom-store:
+    cargo run -p taskbus --features conformance --example custom_store
+
 # Real MCP clients: the Inspector, Claude Code, Codex and Gemini CLI against a scripted model.
 clients *args:
     tests/clients/run {{args}}

@@ -28,8 +28,8 @@ use self::eye::{Eye, Row, View};
 use self::gate::Gate;
 use self::journal::JournalFault;
 use self::lock::{Locks, Patience};
-use self::watch::Watch;
 use super::rows::{RowSet, RowStore, RowsBody};
+use super::watch::Watch;
 use super::{Abilities, Abort, Clock, StoreError, SystemClock};
 
 mod commit;
@@ -47,7 +47,6 @@ mod parents;
 mod place;
 mod problems;
 mod text;
-mod watch;
 
 pub use eye::Lost;
 pub use file::Fault;
@@ -103,7 +102,7 @@ impl ClaudeStore {
             options,
             eye: Mutex::default(),
             gate: Gate::default(),
-            watch: Watch::default(),
+            watch: Watch::new(names::is_noise),
         };
         store.current()?;
         Ok(store)

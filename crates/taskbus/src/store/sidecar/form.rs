@@ -133,3 +133,67 @@ impl Layout {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GOOD: &str = r#"{"version": 1, "session_id": "s", "x": [1.5, null], "tasks": [
+  {"id": "t_1720600000000_a1b2", "content": "Seed", "status": "pending", "blockedBy": [], "created_at": 1720600000.5},
+  {"id": "t_1720600000001_a1b2", "content": "a\nb", "status": "deleted", "blockedBy": ["t_1720600000000_a1b2"],
+   "updated_at": "2024-07-10T08:26:40Z", "taskbus": {"rank": "V2", "labels": ["rust"], "status": "completed", "y": {}}},
+  {"zz": 1, "id": "7", "content": "", "status": "in_progress", "active_form": "Doing", "completed_at": null}
+]}"#;
+
+    /// What is read can be written and is then read as the same; nothing of it is lost on the way.
+    #[track_caller]
+    fn check_round_trip(form: &Form) {
+        let bytes = form.render();
+        let again = Form::parse(&bytes, None).unwrap();
+        assert_eq!((&again.rows, again.render()), (&form.rows, bytes));
+        let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+        assert_eq!(value(&form.render())["tasks"].as_array().map(Vec::len), Some(form.rows.len()));
+    }
+
+    #[test]
+    fn a_file_comes_back_as_it_was_read() {
+        let form = Form::parse(GOOD.as_bytes(), None).unwrap();
+        check_round_trip(&form);
+        let value = |text: &[u8]| serde_json::from_slice::<Value>(text).unwrap();
+        assert_eq!(value(&form.render()), value(GOOD.as_bytes()));
+        assert_eq!(Form::parse(GOOD.as_bytes(), Some(&form)).unwrap(), form, "rows that are known already");
+        check_round_trip(&Form::empty("s"));
+    }
+
+    #[test]
+    fn the_layout_is_kept() {
+        for text in ["{\"tasks\":[]}", "{\n\t\"tasks\": []\n}", "{\n    \"tasks\": []\n}\n", "{\"tasks\":[]}\n"] {
+            assert_eq!(String::from_utf8(Form::parse(text.as_bytes(), None).unwrap().render()).unwrap(), text);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        /// Whatever somebody did to the bytes: the file is refused, or read whole; there is no third way.
+        #[test]
+        fn spoilt_files_are_refused_or_read(
+            spots in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..4),
+        ) {
+            let mut bytes = GOOD.as_bytes().to_vec();
+            for (spot, byte, kind) in spots {
+                let at = spot.index(bytes.len());
+                match kind {
+                    0 => bytes[at] = byte,
+                    1 => bytes.insert(at, byte),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            if let Ok(form) = Form::parse(&bytes, None) {
+                check_round_trip(&form);
+            }
+        }
+    }
+}

@@ -26,7 +26,8 @@ use self::place::{ENDING, Place, Stamp};
 pub use self::place::{NameError, check_session};
 use self::sheet::{Sheet, row_set};
 use super::rows::{RowSet, RowStore, RowsBody};
-use super::{Abilities, Abort, Clock, StoreError, SystemClock, watch};
+use super::watch::Watch;
+use super::{Abilities, Abort, Clock, StoreError, SystemClock};
 
 mod form;
 mod ids;
@@ -60,6 +61,7 @@ pub struct Sidecar {
     session_id: String,
     options: Options,
     held: Mutex<Held>,
+    watch: Watch,
 }
 
 /// The sidecar as it was when it was last looked at. Its file is kept open, so that no other file gets its inode and
@@ -100,7 +102,13 @@ impl Sidecar {
             reason: format!("its directory cannot be opened: {error}"),
             next: "make the directory, or name another with --store file:PATH",
         })?;
-        Ok(Self { place, session_id: session_id.to_owned(), options, held: Mutex::default() })
+        Ok(Self {
+            place,
+            session_id: session_id.to_owned(),
+            options,
+            held: Mutex::default(),
+            watch: Watch::new(place::is_ours),
+        })
     }
 
     /// Where it is.
@@ -282,7 +290,6 @@ impl RowStore for Sidecar {
     }
 
     fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
-        let deadline = Instant::now() + timeout;
-        watch::wait(self.place.directory(), deadline, &mut || Ok(self.version()? != seen))
+        self.watch.wait(self.place.directory(), timeout, || Ok(self.version()? != seen))
     }
 }

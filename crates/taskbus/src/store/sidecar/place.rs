@@ -16,6 +16,10 @@ const FILE_MODE: u32 = 0o600;
 /// What every sidecar of a session is called behind the session's id.
 pub(super) const ENDING: &str = ".tasks.json";
 
+/// What the names of our own files beside a sidecar end in.
+const LOCK_ENDING: &str = ".taskbus-lock";
+const TEMP_ENDING: &str = ".taskbus-tmp";
+
 /// A directory, and the names of the files in it that belong to one sidecar.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -44,6 +48,11 @@ pub enum NameError {
     /// A path.
     #[error("{0} names no file, or one whose name is no text")]
     NoFile(PathBuf),
+}
+
+/// Whether a name is that of a lock or an unfinished file of ours.
+pub(super) fn is_ours(name: &str) -> bool {
+    name.ends_with(LOCK_ENDING) || name.ends_with(TEMP_ENDING)
 }
 
 /// Checks a session id. It becomes part of a file name, so it must be a plain one.
@@ -107,19 +116,19 @@ impl Place {
 
     /// The file that is locked while the sidecar is changed.
     pub(super) fn lock_name(&self) -> String {
-        format!("{}.taskbus-lock", self.name)
+        format!("{}{LOCK_ENDING}", self.name)
     }
 
     /// A name that no other file has, for the sidecar while it is written.
     pub(super) fn temp_name(&self) -> String {
         let mut random = [0_u8; 8];
         getrandom::fill(&mut random).expect("BUG: the operating system always has random bytes");
-        format!("{}.{:016x}.taskbus-tmp", self.name, u64::from_be_bytes(random))
+        format!("{}.{:016x}{TEMP_ENDING}", self.name, u64::from_be_bytes(random))
     }
 
     /// Whether a name is one that [`Place::temp_name`] made.
     pub(super) fn is_temp_name(&self, name: &str) -> bool {
-        let middle = name.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_suffix(".taskbus-tmp"));
+        let middle = name.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_suffix(TEMP_ENDING));
         middle.is_some_and(|middle| middle.len() == 17 && middle[1..].bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
