@@ -6,9 +6,11 @@ mod claude_code;
 mod crew;
 mod edges;
 mod foreign;
+
 mod reading;
 mod storm;
 mod support;
 mod vanishing;
 mod waiting;
+mod whole;
 mod writing;
