@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::term::failure::Failure;
 use crate::term::report::Report;
@@ -31,9 +31,25 @@ pub(crate) struct Globals {
 /// `mcp`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Mcp {
-    /// The tools to offer
-    #[arg(long, value_name = "SET", default_value = "core", value_parser = ["core"])]
-    pub(crate) tools: String,
+    /// The tools to offer; repeat it or use commas for more sets
+    #[arg(long, value_name = "SET", value_enum, value_delimiter = ',', default_value = "core")]
+    pub(crate) tools: Vec<ToolSet>,
+}
+
+/// A set of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolSet {
+    /// An agent on a shared list
+    Core,
+    /// TaskCreate, TaskGet, TaskUpdate and TaskList, in place of Claude Code's own
+    Claude,
+    /// Kin's one tool, tasks
+    Kin,
+}
+
+impl ToolSet {
+    /// Every set, in the order in which they are published.
+    pub(crate) const ALL: [ToolSet; 3] = [ToolSet::Core, ToolSet::Claude, ToolSet::Kin];
 }
 
 /// `demo`.

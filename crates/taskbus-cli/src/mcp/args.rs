@@ -32,12 +32,16 @@ enum Arg {
     Ids(Vec<TaskId>),
     Texts(Vec<String>),
     Pairs(Vec<(String, String)>),
+    Data(Map<String, Value>),
     Items(Vec<Args>),
 }
 
 /// Reads the arguments of a tool with these fields.
 pub(super) fn read(fields: &'static [Field], mut given: Map<String, Value>) -> Result<Args, Failure> {
     given.retain(|name, _| !CLIENTS_OWN.contains(&name.as_str()));
+    for field in fields {
+        unalias(field, &mut given)?;
+    }
     known(fields, &given)?;
     let mut args = Args::default();
     for field in fields {
@@ -50,6 +54,19 @@ pub(super) fn read(fields: &'static [Field], mut given: Map<String, Value>) -> R
         }
     }
     Ok(args)
+}
+
+/// Puts what was given under another spelling of a field's name under the name. Two values are not chosen from.
+fn unalias(field: &Field, given: &mut Map<String, Value>) -> Result<(), Failure> {
+    for alias in field.aliases {
+        let Some(value) = given.shift_remove(*alias).filter(|value| !is_nothing(field, value)) else { continue };
+        if given.get(field.name).is_some_and(|own| !is_nothing(field, own) && *own != value) {
+            let both = format!("{} and {alias} are the same field and differ; send {} alone", field.name, field.name);
+            return Err(Failure::shape(field.name, both));
+        }
+        given.insert(field.name.to_owned(), value);
+    }
+    Ok(())
 }
 
 fn is_nothing(field: &Field, value: &Value) -> bool {
@@ -85,18 +102,19 @@ fn argument(field: &Field, value: &Value) -> Result<Arg, Failure> {
         Kind::Word(words) => one_of(field, words, value),
         Kind::Flag => lenient::flag(value).map(Arg::Flag).map_err(unlike),
         Kind::Integer { min, max } => integer(field.name, value, min, max).map(Arg::Integer),
-        Kind::Id => match lenient::id(value).map_err(unlike)? {
+        Kind::Id | Kind::IdText => match lenient::id(value).map_err(unlike)? {
             Some(id) => Ok(Arg::Id(Some(id))),
             None => Err(unlike(Unlike::new("the id of a task", value))),
         },
         Kind::IdOrNone => lenient::id(value).map(Arg::Id).map_err(unlike),
         Kind::Millis | Kind::Date => lenient::time(value).map(Arg::Time).map_err(unlike),
-        Kind::Ids => ids(field, value).map(Arg::Ids),
+        Kind::Ids | Kind::IdTexts => ids(field, value).map(Arg::Ids),
         Kind::Words => texts(field, value, true).map(Arg::Texts),
         Kind::Texts => texts(field, value, false).map(Arg::Texts),
         Kind::Reference => reference(value).map(Arg::Text).map_err(unlike),
         Kind::References => references(field, value).map(Arg::Texts),
         Kind::Metadata => pairs(field, value).map(Arg::Pairs),
+        Kind::Data => lenient::object(value).map(Arg::Data).map_err(unlike),
         Kind::Items(fields) => items(field, fields, value).map(Arg::Items),
     }
 }
@@ -246,6 +264,11 @@ impl Args {
     /// Text values by name.
     pub(super) fn pairs(&mut self, name: &'static str) -> Vec<(String, String)> {
         self.take(name, |arg| if let Arg::Pairs(pairs) = arg { Some(pairs) } else { None }).unwrap_or_default()
+    }
+
+    /// Any values by name.
+    pub(super) fn data(&mut self, name: &'static str) -> Map<String, Value> {
+        self.take(name, |arg| if let Arg::Data(data) = arg { Some(data) } else { None }).unwrap_or_default()
     }
 
     /// Objects.

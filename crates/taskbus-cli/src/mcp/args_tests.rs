@@ -17,7 +17,7 @@ const FIELDS: &[Field] = &[
     Field::new("paths", Kind::Texts, ""),
     Field::new("metadata", Kind::Metadata, ""),
     Field::new("refs", Kind::References, ""),
-    Field::new("tasks", Kind::Items(&[Field { name: "key", kind: Kind::Reference, required: true, doc: "" }]), ""),
+    Field::new("tasks", Kind::Items(&[Field::new("key", Kind::Reference, "").required()]), ""),
 ];
 
 fn given(mut arguments: Value) -> Result<Args, Failure> {

@@ -13,6 +13,8 @@ use super::args::{self, Args};
 use super::field::Tool;
 use super::people::People;
 use super::typed;
+use crate::options::ToolSet;
+use crate::project;
 use crate::wire::error::Failure;
 
 /// Opens the store. Called again when it failed before.
@@ -50,14 +52,48 @@ pub(super) fn call(
 pub(super) struct Reply {
     /// The facts.
     pub(super) facts: Map<String, Value>,
-    /// The same facts in another shape, for clients that show the text; none: the same shape.
-    pub(super) text: Option<Value>,
+    /// The same facts in another shape, for clients that show the text; none: the facts as JSON.
+    pub(super) text: Option<String>,
+    /// Whether it says that nothing was done, and why.
+    pub(super) is_error: bool,
 }
 
 impl From<Map<String, Value>> for Reply {
     fn from(facts: Map<String, Value>) -> Self {
-        Self { facts, text: None }
+        Self { facts, text: None, is_error: false }
     }
+}
+
+impl Reply {
+    /// Facts, and the same in words.
+    pub(super) fn told(facts: Map<String, Value>, text: String) -> Self {
+        Self { facts, text: Some(text), is_error: false }
+    }
+
+    /// What stands in the text.
+    pub(super) fn into_text(self) -> (String, Value) {
+        let facts = Value::Object(self.facts);
+        (self.text.unwrap_or_else(|| facts.to_string()), facts)
+    }
+}
+
+/// A choice among many lists.
+pub(crate) struct Choice {
+    /// The list of this process, or why there is none.
+    pub(crate) usual: Result<ListName, Failure>,
+    /// The same for the tools of Claude Code, which have a variable of their own.
+    pub(crate) claude: Result<ListName, Failure>,
+}
+
+/// Which list a call means when it names none.
+pub(crate) enum Lists {
+    /// A store of many.
+    Many(Box<Choice>),
+    /// A store of one. What `--list` says is no choice there.
+    One {
+        /// What it says.
+        named: Option<String>,
+    },
 }
 
 /// The budget of an answer, in bytes. The text and the structured form each keep it.
@@ -67,16 +103,15 @@ pub(super) const BUDGET: usize = limits::RESULT_BYTES_DEFAULT;
 pub(super) struct Desk {
     open: Opener,
     engine: Mutex<Option<Arc<Engine>>>,
-    /// The list that is meant when none is named, or why there is none.
-    list: Result<ListName, Failure>,
+    lists: Lists,
     /// Who is known.
     pub(super) people: People,
 }
 
 impl Desk {
     /// A desk that has not opened anything yet.
-    pub(super) fn new(open: Opener, list: Result<ListName, Failure>, people: People) -> Self {
-        Self { open, engine: Mutex::new(None), list, people }
+    pub(super) fn new(open: Opener, lists: Lists, people: People) -> Self {
+        Self { open, engine: Mutex::new(None), lists, people }
     }
 
     /// The engine; opens the store if that was not done.
@@ -101,9 +136,28 @@ impl Desk {
 
     /// The list that a call names, or the one of this process.
     pub(super) fn list(&self, args: &mut Args) -> Result<ListName, Failure> {
-        match args.text("channel") {
-            Some(given) => typed("channel", given, ListName::new),
-            None => self.list.clone(),
+        let given = args.text("channel").map(|given| typed("channel", given, ListName::new)).transpose()?;
+        match (&self.lists, given) {
+            (Lists::Many(choice), None) => choice.usual.clone(),
+            (Lists::Many(_), Some(given)) => Ok(given),
+            (Lists::One { named }, None) => self.only(named.as_deref()),
+            (Lists::One { .. }, Some(given)) => self.only(Some(given.as_str())),
         }
+    }
+
+    /// The list of the tools that have no field for one.
+    pub(super) fn own_list(&self, set: ToolSet) -> Result<ListName, Failure> {
+        match (&self.lists, set) {
+            (Lists::Many(choice), ToolSet::Claude) => choice.claude.clone(),
+            (Lists::Many(choice), ToolSet::Core | ToolSet::Kin) => choice.usual.clone(),
+            (Lists::One { named }, _) => self.only(named.as_deref()),
+        }
+    }
+
+    fn only(&self, named: Option<&str>) -> Result<ListName, Failure> {
+        let engine = self.engine()?;
+        let only = engine.lists()?.pop().expect("BUG: a store of one list has it");
+        let chosen = project::choose_only(named, only.name, &engine.store().describe());
+        chosen.map(|chosen| chosen.name).map_err(|error| Failure::shape("channel", error.to_string()))
     }
 }

@@ -4,40 +4,89 @@
 use std::fmt::Write as _;
 
 use super::field::{Effect, Field, Kind, Tool};
-use super::table::{CORE, INSTRUCTIONS};
+use super::table::Offer;
+use crate::options::ToolSet;
 
 const HEAD: &str = "\
 # The MCP tools
 
-Written from the table in `crates/taskbus-cli/src/mcp/table.rs` by the test `docs_are_as_written`; change the table,
-then run `UPDATE_GOLDEN=1 cargo test -p taskbus-cli docs_are`.
+Written from the tables in `crates/taskbus-cli/src/mcp/table` by the test `docs_are_as_written`; change a table, then
+run `UPDATE_GOLDEN=1 cargo test -p taskbus-cli docs_are`.
 
-Every tool but `register` takes `as`, the name that `register` returned. A call without it acts under the only name
-that was registered through this connection, or else under a name made for it, which its answer says. `channel` may be
-left out when the server was started with `--list` or inside a project.
-
-A success is one JSON object, as text and as structured content (`task_list` shows its rows as a bare array in the
-text). A refusal is a result with `isError` and `{code, message, retryable}` and the facts behind it; the codes are
-`validation`, `not_registered`, `not_found`, `conflict`, `rate_limited` and `internal`. An answer is at most 8 KiB,
-except a single task that is larger itself.
+`taskbus mcp --tools SET` offers a set: `core` (when nothing is said), `claude` or `kin`; several with commas, or with
+the option repeated. Which tools there are is fixed when the process starts, and is the same for any database.
 
 Spelling is read leniently: ids as `7`, `\"7\"`, `\"#7\"` or `7.0`, numbers and flags as text, one value or JSON text
 for a list, and `null`, `\"null\"`, `\"undefined\"` or an empty text for a field left out. Unknown fields are refused.
 
+A refusal is a result with `isError` and `{code, message, retryable}` and the facts behind it; the codes are
+`validation`, `not_registered`, `not_found`, `conflict`, `rate_limited` and `internal`. An answer is at most 8 KiB,
+except a single task that is larger itself. Text and structured content carry the same facts, because some clients
+show only one of them.
+
+";
+
+const CORE: &str = "\
+An agent on a shared list. Every tool but `register` takes `as`, the name that `register` returned. A call without it
+acts under the only name that was registered through this connection, or else under a name made for it, which its answer
+says. `channel` may be left out when the server was started with `--list` or inside a project.
+
+A success is one JSON object, as text and as structured content (`task_list` shows its rows as a bare array in the
+text). On a store of one list (`file:`, `claude:`) there is no `register` and no `create_channel`, and any name given in
+`as` is taken.
+";
+
+const CLAUDE: &str = "\
+In place of Claude Code's own task tools, over any store. The list is the one that `CLAUDE_CODE_TASK_LIST_ID` names,
+else `--list`, else the project's; it is made by the first `TaskCreate`. The agent acts under a name made for it. Ids
+are texts. The aliases `id` and `task_id` for `taskId`, and `active_form` for `activeForm`, are understood.
+
+| Tool | Structured content | Text |
+|---|---|---|
+| TaskCreate | `{task: {id, subject}}` | `Task #1 created successfully: SUBJECT` |
+| TaskGet | `{task: {id, subject, description, status, blocks, blockedBy, openBlockers?, owner?, activeForm?, metadata?, parent?, result?}}`, or `{task: null}` | `Task #1: SUBJECT`, `Status: …`, a line for each of the others; `Task not found` |
+| TaskUpdate | `{success, taskId, updatedFields, statusChange?: {from, to}, owner?, unblocked?, openChildren?, parentComplete?, warnings?}`; a refusal `{success: false, taskId, updatedFields: [], error, code, message, retryable}` and its facts | `Updated task #1 status, owner`, a line for each of the others |
+| TaskList | `{tasks: [{id, subject, status, owner?, blockedBy}], truncated?, total?, leftOut?}`; `blockedBy` has the open ones | `#3 [pending] SUBJECT (owner: NAME) [blocked by #1, #2]`; `No tasks found` |
+
+`in_progress` makes the caller the owner, unless `owner` is given; where owners are kept, a task that another agent holds
+is refused. A completed task that is set `in_progress` is reopened and claimed in one step. `addBlocks` on A for B is
+`addBlockedBy` on B for A. Whatever one call changes happens together, or not at all. What a list allows is its own
+policy (docs/rules.md 8): a blocked start is refused on a shared list, and only warned of in a task directory.
+";
+
+const KIN: &str = "\
+Kin's one tool, over any store. The list is `--list`, else the project's; it is made by the first `add`.
+
+Changes answer `{action, task, warnings?, snapshot: {tasks}}`, `list` answers `{action, tasks, snapshot: {tasks}}`,
+`blocked` answers `{action, tasks}`; the text is the same JSON. A row is `{id, content, status, owner?, blockedBy?,
+blocks?, active_form?, completed_at?}`, without what is empty; `owner` only where the list keeps owners. If not all rows
+fit, those in progress and pending come first, long contents are cut, and `truncated` and `total` stand beside `tasks`.
+
+What the list allows is its own policy (docs/rules.md 8): on a sidecar any status at any time, on a shared list
+the rules of that list. `update` with a status brings a removed task back.
 ";
 
 fn document() -> String {
     let mut text = HEAD.to_owned();
-    for tool in CORE {
-        section(&mut text, tool).expect("BUG: a String can be written to");
+    for (set, about) in ToolSet::ALL.into_iter().zip([CORE, CLAUDE, KIN]) {
+        set_of(&mut text, set, about).expect("BUG: a String can be written to");
     }
-    write!(text, "## What a session is told\n\n```text\n{INSTRUCTIONS}\n```\n")
-        .expect("BUG: a String can be written to");
-    text
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+fn set_of(text: &mut String, set: ToolSet, about: &str) -> std::fmt::Result {
+    let offer = Offer::of(&[set], false);
+    writeln!(text, "## The set `{}`\n\n{about}", format!("{set:?}").to_lowercase())?;
+    offer.tools.iter().try_for_each(|offered| section(text, offered.tool))?;
+    writeln!(text, "### What a session is told\n\n```text\n{}\n```\n", offer.instructions)
 }
 
 fn section(text: &mut String, tool: &Tool) -> std::fmt::Result {
-    writeln!(text, "## {}\n\n{}\n\n{}\n", tool.name, tool.description, effect(tool))?;
+    writeln!(text, "### {}\n\n{}\n\n{}\n", tool.name, tool.description, effect(tool))?;
+    if tool.fields.is_empty() {
+        return writeln!(text, "Takes nothing.\n");
+    }
     writeln!(text, "| Field | Holds | |\n|---|---|---|")?;
     tool.fields.iter().try_for_each(|field| row(text, "", field))?;
     writeln!(text)
@@ -46,7 +95,10 @@ fn section(text: &mut String, tool: &Tool) -> std::fmt::Result {
 fn effect(tool: &Tool) -> &'static str {
     match tool.effect {
         Effect::Read => "Reads.",
-        Effect::Write => "Writes; the same call again does it again, unless it has an `idempotency_key`.",
+        Effect::Write if tool.fields.iter().any(|field| field.name == "idempotency_key") => {
+            "Writes; the same call again does it again, unless it has an `idempotency_key`."
+        }
+        Effect::Write => "Writes; the same call again does it again.",
         Effect::WriteOnce => "Writes; the same call again changes nothing more.",
         Effect::Remove => "Writes, and may remove.",
     }
@@ -73,14 +125,15 @@ fn words(kind: Kind) -> String {
         Kind::Flag => "true or false".to_owned(),
         Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
         Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
-        Kind::Id => "task id".to_owned(),
+        Kind::Id | Kind::IdText => "task id".to_owned(),
         Kind::IdOrNone => "task id, `0` for none".to_owned(),
         Kind::Millis | Kind::Date => "time: Unix ms or RFC 3339, `0` clears".to_owned(),
-        Kind::Ids => "list of task ids".to_owned(),
+        Kind::Ids | Kind::IdTexts => "list of task ids".to_owned(),
         Kind::Words | Kind::Texts => "list of texts".to_owned(),
         Kind::Reference => "key of the plan, or task id".to_owned(),
         Kind::References => "list of keys of the plan, or task ids".to_owned(),
         Kind::Metadata => "object with text values".to_owned(),
+        Kind::Data => "object with any values".to_owned(),
         Kind::Items(_) => "list of objects".to_owned(),
     }
 }

@@ -51,17 +51,25 @@ pub(super) struct Field {
     pub(super) required: bool,
     /// A few words for models; empty when the name says it all.
     pub(super) doc: &'static str,
+    /// Other spellings of the name that are understood and not published.
+    pub(super) aliases: &'static [&'static str],
 }
 
 impl Field {
     /// A field that may be left out.
     pub(super) const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { name, kind, required: false, doc }
+        Self { name, kind, required: false, doc, aliases: &[] }
     }
 
     /// The same field, required.
     pub(super) const fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    /// The same field, also understood under these names.
+    pub(super) const fn or(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
         self
     }
 
@@ -92,6 +100,8 @@ pub(super) enum Kind {
     },
     /// A task.
     Id,
+    /// A task, published as text.
+    IdText,
     /// A task, or 0 for none.
     IdOrNone,
     /// Unix milliseconds or RFC 3339, published as a number; 0 clears.
@@ -100,6 +110,8 @@ pub(super) enum Kind {
     Date,
     /// Tasks.
     Ids,
+    /// Tasks, published as texts.
+    IdTexts,
     /// Texts without commas inside.
     Words,
     /// Texts.
@@ -110,6 +122,8 @@ pub(super) enum Kind {
     References,
     /// Text values by name.
     Metadata,
+    /// Any JSON by name.
+    Data,
     /// Objects with these fields.
     Items(&'static [Field]),
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::desk::Desk;
 use super::sdk;
 use super::stdio::{self, Outgoing};
+use super::table::Offer;
 use crate::wire::error::Failure;
 
 /// How long answers in flight may take once the end has come.
@@ -32,12 +33,12 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 /// Serves until the end.
-pub(super) async fn run(desk: Arc<Desk>) {
+pub(super) async fn run(desk: Arc<Desk>, offer: Offer) {
     let ending = CancellationToken::new();
     let (reader, writer) = sdk::pipes();
     let (outgoing, lines) = Outgoing::new();
     let writing = tokio::spawn(stdio::write(lines, writer, ending.clone()));
-    let serving = sdk::serve(Arc::clone(&desk), reader, outgoing, &ending);
+    let serving = sdk::serve(Arc::clone(&desk), offer, reader, outgoing, &ending);
     tokio::spawn(signals(ending.clone()));
     tokio::spawn(parent(ending.clone()));
     tokio::spawn(heartbeat(Arc::clone(&desk)));

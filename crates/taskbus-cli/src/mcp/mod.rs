@@ -27,26 +27,31 @@ mod stdio;
 mod table;
 #[cfg(test)]
 mod trial;
+mod voice;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use taskbus::store::Store;
-use taskbus_core::name::ListName;
 use taskbus_core::refusal::{Invalid, Refusal};
 use taskbus_core::text::TextError;
 
 use self::desk::Desk;
+pub(crate) use self::desk::{Choice, Lists};
 use self::people::{Hints, People};
 pub(crate) use self::start::start;
+use self::table::Offer;
+use crate::options::ToolSet;
 use crate::wire::error::Failure;
 
 /// How to serve.
 pub(crate) struct ServeOptions {
     /// Opens the store, on the first call and after a failure; what it says becomes the answer to the call.
     pub(crate) open: Box<dyn Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync>,
-    /// The list that is meant when a call names none, or why there is none.
-    pub(crate) list: Result<ListName, Failure>,
+    /// The sets of tools to offer.
+    pub(crate) tools: Vec<ToolSet>,
+    /// Which list a call means when it names none.
+    pub(crate) lists: Lists,
     /// The name to act under when an agent took none: `--as` or `TASKBUS_AS`.
     pub(crate) name: Option<String>,
 }
@@ -58,14 +63,15 @@ const OTHER_THREADS: usize = 6;
 /// Serves standard input and output until the client is gone.
 pub(crate) fn serve(options: ServeOptions) -> ExitCode {
     log::start();
-    let desk = Desk::new(options.open, options.list, People::new(hints(options.name)));
+    let offer = Offer::of(&options.tools, matches!(options.lists, Lists::One { .. }));
+    let desk = Desk::new(options.open, options.lists, People::new(hints(options.name)));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(sdk::CALLS_MAX + OTHER_THREADS)
         .build();
     match runtime {
         Ok(runtime) => {
-            runtime.block_on(life::run(Arc::new(desk)));
+            runtime.block_on(life::run(Arc::new(desk), offer));
             // A read of a terminal cannot be given up, and need not be waited for.
             runtime.shutdown_background();
             ExitCode::SUCCESS

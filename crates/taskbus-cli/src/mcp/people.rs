@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use taskbus::engine::{Engine, Error, Registration, Span};
+use taskbus::engine::{Engine, Registration, Span};
 use taskbus_core::name::Identity;
 
 use super::desk::Asked;
@@ -86,7 +86,7 @@ impl People {
     /// The name to act under; takes one if there is none yet.
     pub(super) fn acting(&self, given: Option<String>, asked: &Asked<'_>, engine: &Engine) -> Result<Acting, Failure> {
         if let Some(given) = given {
-            return Ok(Acting { name: typed("as", given, Identity::new)?, is_news: false });
+            return self.given(typed("as", given, Identity::new)?, asked, engine);
         }
         let mut known = self.lock();
         let name = match known.of(asked.thread) {
@@ -96,19 +96,39 @@ impl People {
         Ok(Acting { is_news: known.made.contains(&name), name })
     }
 
-    /// The name to read under, if there is one; reading needs none.
-    pub(super) fn reading(&self, given: Option<String>, asked: &Asked<'_>) -> Result<Option<Identity>, Failure> {
-        match given {
-            Some(given) => typed("as", given, Identity::new).map(Some),
-            None => Ok(self.lock().of(asked.thread)),
+    /// A name that was given. Where no sessions are kept, nobody can register, and whoever gives a name has it.
+    fn given(&self, name: Identity, asked: &Asked<'_>, engine: &Engine) -> Result<Acting, Failure> {
+        if !engine.store().abilities().liveness && !self.lock().registered.contains(&name) {
+            self.register(name.as_str(), asked, engine)?;
+            self.remember(&name, asked);
         }
+        Ok(Acting { name, is_news: false })
+    }
+
+    /// Forgets a name that is no longer ours; the next call takes another one.
+    pub(super) fn forget(&self, name: &Identity) {
+        let mut known = self.lock();
+        known.registered.remove(name);
+        known.threads.retain(|_, other| other != name);
+        known.own.take_if(|own| own == name);
+    }
+
+    /// The name to read under, if there is one; reading needs none.
+    pub(super) fn reading(
+        &self,
+        given: Option<String>,
+        asked: &Asked<'_>,
+        engine: &Engine,
+    ) -> Result<Option<Identity>, Failure> {
+        let Some(given) = given else { return Ok(self.lock().of(asked.thread)) };
+        let name = typed("as", given, Identity::new)?;
+        let is_known = engine.store().abilities().liveness || self.lock().registered.contains(&name);
+        Ok(is_known.then_some(name))
     }
 
     fn make(&self, known: &mut Known, asked: &Asked<'_>, engine: &Engine) -> Result<Identity, Failure> {
-        let (name, parent) = self.wish(asked);
-        let wish =
-            Registration { name, parent, context: self.context(), client: client_line(asked), span: Span::Heartbeat };
-        let name = engine.register(&wish).map_err(|error| unasked(&error, &wish.name))?.name;
+        let wish = self.wish(asked);
+        let name = self.register(&wish, asked, engine).map_err(|failure| unasked(failure, &wish))?;
         known.made.insert(name.clone());
         match asked.thread {
             Some(thread) => known.bind(thread, &name),
@@ -117,22 +137,28 @@ impl People {
         Ok(name)
     }
 
-    /// The name to ask for, and whose child it is.
-    fn wish(&self, asked: &Asked<'_>) -> (String, Option<String>) {
-        let named = self.hints.name.as_ref().filter(|_| asked.thread.is_none());
-        if let Some(name) = named {
-            return match name.rsplit_once('/') {
-                Some((parent, name)) => (name.to_owned(), Some(parent.to_owned())),
-                None => (name.clone(), None),
-            };
+    /// Takes a display name, or what it becomes when somebody else has it. A child's is `parent/name`.
+    fn register(&self, name: &str, asked: &Asked<'_>, engine: &Engine) -> Result<Identity, Failure> {
+        let (parent, name) = match name.rsplit_once('/') {
+            Some((parent, name)) => (Some(parent.to_owned()), name.to_owned()),
+            None => (None, name.to_owned()),
+        };
+        let wish =
+            Registration { name, parent, context: self.context(), client: client_line(asked), span: Span::Heartbeat };
+        Ok(engine.register(&wish)?.name)
+    }
+
+    /// The name to ask for.
+    fn wish(&self, asked: &Asked<'_>) -> String {
+        if let Some(name) = self.hints.name.as_ref().filter(|_| asked.thread.is_none()) {
+            return name.clone();
         }
         let client = plain(asked.client, CLIENT_CHARS);
         let client = if client.is_empty() { "agent" } else { client.as_str() };
-        let name = match asked.thread.or(self.hints.session.as_deref()).map(tail).filter(|tail| !tail.is_empty()) {
+        match asked.thread.or(self.hints.session.as_deref()).map(tail).filter(|tail| !tail.is_empty()) {
             Some(tail) => format!("{client}-{tail}"),
             None => format!("{client}-{}", std::process::id()),
-        };
-        (name, None)
+        }
     }
 }
 
@@ -157,12 +183,11 @@ impl Known {
 }
 
 /// A name that nobody typed into this call cannot be mended in it.
-fn unasked(error: &Error, name: &str) -> Failure {
-    let failure = Failure::from(error);
+fn unasked(failure: Failure, name: &str) -> Failure {
     if failure.code != "validation" {
         return failure;
     }
-    let message = format!("{}; it is {name:?} from --as or TASKBUS_AS: register another name", failure.message);
+    let message = format!("{}; it is {name:?} from --as or TASKBUS_AS: give another name there", failure.message);
     Failure { message, ..failure }
 }
 
@@ -243,10 +268,12 @@ mod tests {
     #[test]
     fn reading_takes_no_name() {
         let people = people(Some("Rob"), None);
+        let engine = desk().engine().unwrap();
         Client::named("c").ask(|asked| {
-            assert_eq!(people.reading(None, asked).unwrap(), None);
-            assert_eq!(people.reading(Some("Kim".to_owned()), asked).unwrap().unwrap().as_str(), "Kim");
-            assert!(people.reading(Some("a\nb".to_owned()), asked).is_err());
+            let reading = |given: Option<&str>| people.reading(given.map(str::to_owned), asked, &engine);
+            assert_eq!(reading(None).unwrap(), None);
+            assert_eq!(reading(Some("Kim")).unwrap().unwrap().as_str(), "Kim");
+            assert!(reading(Some("a\nb")).is_err());
         });
     }
 }

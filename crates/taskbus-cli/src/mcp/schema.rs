@@ -51,15 +51,18 @@ fn property(field: &Field) -> Value {
 
 fn shape(kind: Kind) -> Value {
     match kind {
-        Kind::Text | Kind::Clearable | Kind::Date | Kind::Reference => json!({"type": "string"}),
+        Kind::Text | Kind::Clearable | Kind::Date | Kind::Reference | Kind::IdText => json!({"type": "string"}),
         Kind::Word(words) => json!({"type": "string", "enum": words}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Integer { min, max: i64::MAX } => json!({"type": "integer", "minimum": min}),
         Kind::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Kind::Id | Kind::IdOrNone | Kind::Millis => json!({"type": "integer"}),
         Kind::Ids => json!({"type": "array", "items": {"type": "integer"}}),
-        Kind::Words | Kind::Texts | Kind::References => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Words | Kind::Texts | Kind::References | Kind::IdTexts => {
+            json!({"type": "array", "items": {"type": "string"}})
+        }
         Kind::Metadata => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Kind::Data => json!({"type": "object", "additionalProperties": true}),
         Kind::Items(fields) => json!({"type": "array", "items": object(fields)}),
     }
 }

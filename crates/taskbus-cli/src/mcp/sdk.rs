@@ -21,13 +21,15 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{self, Asked, Desk, Reply};
-use super::field::{Effect, Tool};
+use super::field::Effect;
 use super::flight::Flight;
 use super::life::blocking;
 use super::near::nearest;
 use super::schema::definition;
 use super::stdio::{Closed, Incoming, Outgoing};
-use super::table::{CORE, INSTRUCTIONS};
+use super::table::{Offer, Offered};
+use super::voice;
+use crate::options::ToolSet;
 use crate::wire::error::Failure;
 use crate::wire::lenient;
 
@@ -46,6 +48,7 @@ pub(super) fn pipes() -> (impl AsyncRead + Unpin + Send + 'static, impl AsyncWri
 /// Serves the desk until `ending`; ends it when the input does.
 pub(super) fn serve(
     desk: Arc<Desk>,
+    offer: Offer,
     reader: impl AsyncRead + Unpin + Send + 'static,
     outgoing: Outgoing,
     ending: &CancellationToken,
@@ -55,7 +58,7 @@ pub(super) fn serve(
     let incoming = Incoming { parse, messages, outgoing: outgoing.clone(), flight: Arc::clone(&flight) };
     tokio::spawn(incoming.read(reader, ending.clone()));
     let line = Line { received, outgoing: Some(outgoing), flight };
-    let server = Server::new(desk, ending.clone());
+    let server = Server::new(desk, offer, ending.clone());
     rmcp::service::serve_directly_with_ct(server, line, None, CancellationToken::new())
 }
 
@@ -114,6 +117,7 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<Value> {
 /// The server as the SDK sees it.
 pub(super) struct Server {
     desk: Arc<Desk>,
+    offer: Offer,
     config: ServerConfig,
     tools: Vec<rmcp::model::Tool>,
     turn: Semaphore,
@@ -123,18 +127,19 @@ pub(super) struct Server {
 }
 
 impl Server {
-    fn new(desk: Arc<Desk>, ending: CancellationToken) -> Self {
+    fn new(desk: Arc<Desk>, offer: Offer, ending: CancellationToken) -> Self {
         let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("taskbus", env!("CARGO_PKG_VERSION")).with_title("taskbus"))
-            .with_instructions(INSTRUCTIONS);
-        let tools = CORE.iter().map(|tool| published(tool)).collect();
+            .with_instructions(offer.instructions.as_str());
+        let tools = offer.tools.iter().map(published).collect();
         let [turn, calls, waits] = [1, CALLS_MAX, WAITS_MAX].map(Semaphore::new);
-        Self { desk, config, tools, turn, calls, waits, ending }
+        Self { desk, offer, config, tools, turn, calls, waits, ending }
     }
 
     /// Calls begin in the order in which they came, each after the writes before it have ended: an agent that makes
     /// several at once finds its tasks in the order in which it named them. Only writes keep the turn.
-    async fn run(&self, tool: &'static Tool, arguments: Map<String, Value>, from: From) -> Result<Reply, Failure> {
+    async fn run(&self, offered: Offered, arguments: Map<String, Value>, from: From) -> Result<Reply, Failure> {
+        let tool = offered.tool;
         let turn = self.turn.acquire().await;
         let running = self.calls.acquire().await;
         let waits =
@@ -156,8 +161,8 @@ impl Server {
 }
 
 /// A definition from the table in the SDK's type; both have the same JSON.
-fn published(tool: &Tool) -> rmcp::model::Tool {
-    serde_json::from_value(definition(tool)).expect("BUG: a definition is a tool")
+fn published(offered: &Offered) -> rmcp::model::Tool {
+    serde_json::from_value(definition(offered.tool)).expect("BUG: a definition is a tool")
 }
 
 /// Who calls, as far as the connection says.
@@ -186,22 +191,20 @@ impl From {
     }
 }
 
-fn result(outcome: Result<Reply, Failure>) -> CallToolResult {
-    let (text, facts, is_error) = match outcome {
-        Ok(Reply { facts, text }) => (text, Value::Object(facts), false),
-        Err(failure) => (None, Value::Object(failure.to_object()), true),
-    };
-    let content = vec![ContentBlock::text(text.as_ref().unwrap_or(&facts).to_string())];
+fn result(set: ToolSet, outcome: Result<Reply, Failure>) -> CallToolResult {
+    let reply = outcome.unwrap_or_else(|failure| voice::refusal(set, failure));
+    let is_error = reply.is_error;
+    let (text, facts) = reply.into_text();
+    let content = vec![ContentBlock::text(text)];
     let mut result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = Some(facts);
     result
 }
 
-fn unknown_tool(name: &str) -> ErrorData {
-    let names = || CORE.iter().map(|tool| tool.name);
-    let hint = match nearest(name, names()) {
+fn unknown_tool(offer: &Offer, name: &str) -> ErrorData {
+    let hint = match nearest(name, offer.names()) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        None => format!("there are {}", offer.names().collect::<Vec<_>>().join(", ")),
     };
     let shown = crate::wire::error::cut(name, 64);
     ErrorData::invalid_params(format!("unknown tool {shown:?}; {hint}"), None)
@@ -238,11 +241,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = CORE.into_iter().find(|tool| tool.name == request.name) else {
-            return Err(unknown_tool(&request.name));
+        let Some(offered) = self.offer.find(&request.name) else {
+            return Err(unknown_tool(&self.offer, &request.name));
         };
         let arguments = request.arguments.unwrap_or_default();
-        Ok(result(self.run(tool, arguments, From::new(&context)).await).into())
+        Ok(result(offered.set, self.run(offered, arguments, From::new(&context)).await).into())
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

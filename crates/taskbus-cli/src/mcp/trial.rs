@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskbus::store::Store;
 use taskbus::store::memory::MemoryStore;
+use taskbus_core::name::ListName;
 
-use super::desk::{self, Asked, Desk, Reply};
+use super::desk::{self, Asked, Choice, Desk, Lists, Reply};
 use super::people::{Hints, People};
-use super::table::CORE;
+use super::table::{Offer, Offered};
+use super::voice;
+use crate::options::ToolSet;
 use crate::wire::error::Failure;
 
 /// A client that calls.
@@ -28,19 +32,29 @@ impl Client {
     }
 
     pub(super) fn call(&self, desk: &Desk, tool: &str, arguments: &Value) -> Result<Reply, Failure> {
-        let tool = CORE.iter().find(|known| known.name == tool).unwrap();
+        let tool = offered(tool).tool;
         self.ask(|asked| desk::call(desk, tool, arguments.as_object().unwrap().clone(), asked))
     }
+
+    /// What the client gets: the text, the facts, and whether it is an error.
+    pub(super) fn hear(&self, desk: &Desk, tool: &str, arguments: &Value) -> (String, Value, bool) {
+        let outcome = self.call(desk, tool, arguments);
+        let reply = outcome.unwrap_or_else(|failure| voice::refusal(offered(tool).set, failure));
+        let is_error = reply.is_error;
+        let (text, facts) = reply.into_text();
+        (text, facts, is_error)
+    }
+}
+
+/// The tool with this name, of any set.
+pub(super) fn offered(name: &str) -> Offered {
+    Offer::of(&ToolSet::ALL, false).find(name).unwrap_or_else(|| panic!("there is no tool {name}"))
 }
 
 /// A desk over an empty store.
 pub(super) fn desk() -> Desk {
-    let open = Box::new(|| Ok(Arc::new(MemoryStore::new()) as Arc<_>));
-    Desk::new(
-        open,
-        Err(Failure::shape("channel", "channel is required here")),
-        People::new(Hints { name: Some("Rob".to_owned()), ..Hints::default() }),
-    )
+    let nowhere = || Failure::shape("channel", "channel is required here");
+    on(Arc::new(MemoryStore::new()), many(Err(nowhere()), Err(nowhere())), "Rob")
 }
 
 /// A desk with the list `tasks/t`.
@@ -48,4 +62,15 @@ pub(super) fn desk_with_list() -> Desk {
     let desk = desk();
     Client::named("c").call(&desk, "create_channel", &json!({"name": "tasks/t"})).unwrap();
     desk
+}
+
+/// A choice among many lists.
+pub(super) fn many(usual: Result<ListName, Failure>, claude: Result<ListName, Failure>) -> Lists {
+    Lists::Many(Box::new(Choice { usual, claude }))
+}
+
+/// A desk over a store, whose agents are called so.
+pub(super) fn on(store: Arc<dyn Store>, lists: Lists, name: &str) -> Desk {
+    let hints = Hints { name: Some(name.to_owned()), ..Hints::default() };
+    Desk::new(Box::new(move || Ok(Arc::clone(&store))), lists, People::new(hints))
 }

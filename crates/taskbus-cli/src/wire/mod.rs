@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 pub(crate) mod error;
 pub(crate) mod fit;
+pub(crate) mod kin;
 pub(crate) mod lenient;
 
 use serde::Serialize;

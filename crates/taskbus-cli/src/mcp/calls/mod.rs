@@ -1,5 +1,8 @@
 //! What each tool does: arguments into a command, the engine's answer into the wire form, and nothing else.
 
+pub(super) mod claude;
+mod drop_in;
+pub(super) mod kin;
 pub(super) mod next;
 pub(super) mod people;
 pub(super) mod plan;

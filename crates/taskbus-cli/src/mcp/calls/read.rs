@@ -19,8 +19,9 @@ const HISTORY_BYTES_MIN: usize = 2048;
 /// Shows one task.
 pub(crate) fn get(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
     let (id, history) = (args.required_id("task_id"), args.flag("history"));
-    let reader = desk.people.reading(args.text("as"), asked)?;
-    let got = desk.engine()?.get(reader.as_ref(), &id, history)?;
+    let engine = desk.engine()?;
+    let reader = desk.people.reading(args.text("as"), asked, &engine)?;
+    let got = engine.get(reader.as_ref(), &id, history)?;
     let mut facts = answer::got(&got);
     fit_history(&mut facts);
     Ok(facts.into())
@@ -41,13 +42,13 @@ fn fit_history(facts: &mut Map<String, Value>) {
 pub(crate) fn list(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
     let list = desk.list(args)?;
     let mut ask = ask(args)?;
-    let reader = desk.people.reading(args.text("as"), asked)?;
     let engine = desk.engine()?;
+    let reader = desk.people.reading(args.text("as"), asked, &engine)?;
     loop {
         let page = engine.list(reader.as_ref(), &list, &ask)?;
         let fitting = rows_that_fit(&page);
         if fitting == page.tasks.len() {
-            return Ok(Reply { facts: answer::page(&page), text: Some(answer::rows(&page)) });
+            return Ok(Reply::told(answer::page(&page), answer::rows(&page).to_string()));
         }
         // The cursor of a shorter page comes from asking for one.
         ask.limit = Some(fitting);

@@ -6,8 +6,9 @@ use taskbus_core::limits::{RESULT_BYTES_DEFAULT, WAIT_SECONDS_MAX};
 
 use crate::mcp::desk::{Asked, Desk, Reply};
 use crate::mcp::field::Kind;
-use crate::mcp::table::CORE;
-use crate::mcp::trial::{Client, desk_with_list};
+use crate::mcp::table::Offer;
+use crate::mcp::trial::{Client, desk_with_list, offered};
+use crate::options::ToolSet;
 use crate::wire::error::Failure;
 
 const CLIENT: Client = Client { name: "c", thread: None };
@@ -36,13 +37,16 @@ fn add(desk: &Desk, arguments: Value) -> Value {
 
 fn bytes(reply: &Reply) -> usize {
     let facts = serde_json::to_string(&reply.facts).unwrap().len();
-    facts.max(reply.text.as_ref().map_or(0, |text| text.to_string().len()))
+    facts.max(reply.text.as_ref().map_or(0, String::len))
 }
 
 /// A value that a field takes, whatever the state of the list.
 fn some_value(kind: Kind) -> Value {
     match kind {
         Kind::Text | Kind::Clearable | Kind::Reference => json!("x"),
+        Kind::IdText => json!("1"),
+        Kind::IdTexts => json!(["1"]),
+        Kind::Data => json!({"k": [1]}),
         Kind::Word(words) => json!(words[0]),
         Kind::Flag => json!(true),
         Kind::Integer { min, .. } => json!(min.max(1)),
@@ -65,7 +69,7 @@ fn some_value(kind: Kind) -> Value {
 /// which the desk asserts, and no field may meet a reader of another kind, which panics.
 #[test]
 fn every_field_of_every_tool_is_used() {
-    for tool in CORE {
+    for tool in Offer::of(&[ToolSet::Core], false).tools.iter().map(|offered| offered.tool) {
         for field in tool.fields {
             let desk = desk_with_list();
             add(&desk, json!({}));
@@ -165,7 +169,7 @@ fn a_long_list_comes_in_pages_that_fit() {
         let ask = json!({"channel": "tasks/t", "cursor": cursor, "limit": 200});
         let reply = try_call(&desk, "task_list", ask).unwrap();
         assert!(bytes(&reply) <= RESULT_BYTES_DEFAULT, "{}", bytes(&reply));
-        let text = reply.text.as_ref().unwrap().as_array().unwrap();
+        let text: Vec<Value> = serde_json::from_str(reply.text.as_ref().unwrap()).unwrap();
         let tasks = reply.facts["tasks"].as_array().unwrap();
         seen.extend(tasks.iter().map(|task| task["subject"].clone()));
         assert_eq!((reply.facts["total"].as_u64(), &text[..tasks.len()]), (Some(120), &tasks[..]));
@@ -228,7 +232,7 @@ fn a_long_history_is_shown_from_its_end() {
 fn a_cancelled_call_gives_its_task_back() {
     let desk = desk_with_list();
     let id = add(&desk, json!({}));
-    let (yes, tool) = (|| true, CORE.iter().find(|tool| tool.name == "task_next").unwrap());
+    let (yes, tool) = (|| true, offered("task_next").tool);
     let asked = Asked { thread: None, client: "c", version: "", cancelled: &yes, hurry: &yes };
     let arguments = json!({"channel": "tasks/t", "wait_seconds": 50});
     crate::mcp::desk::call(&desk, tool, arguments.as_object().unwrap().clone(), &asked).unwrap();

@@ -147,7 +147,7 @@ pub(super) fn note(args: &mut Args, field: &'static str) -> Result<Option<Note>,
 }
 
 /// A text that an empty one clears.
-fn cleared<T>(
+pub(super) fn cleared<T>(
     args: &mut Args,
     field: &'static str,
     new: impl Fn(String) -> Result<T, taskbus_core::text::TextError>,

@@ -1,0 +1,188 @@
+//! `TaskUpdate`: one call that may be several commands, since it can change what other tasks wait for, and starts a
+//! completed task by reopening it first (docs/rules.md 8). All of it happens, or nothing.
+
+use serde_json::{Map, Value, json};
+use taskbus::answer::{Answer, TaskView, Written};
+use taskbus_core::command::{Command, Patch};
+use taskbus_core::id::TaskId;
+use taskbus_core::name::Identity;
+use taskbus_core::neighbourhood::{Look, Neighbourhood};
+use taskbus_core::task::{Status, Task};
+use taskbus_core::text::{Body, Subject};
+
+use super::{NOT_FOUND, numbers, texts};
+use crate::mcp::args::Args;
+use crate::mcp::calls::drop_in::{About, DropIn, starter_owns};
+use crate::mcp::calls::write::cleared;
+use crate::mcp::desk::{Asked, Desk, Reply};
+use crate::mcp::{typed, voice};
+use crate::options::ToolSet;
+use crate::wire::error::Failure;
+
+/// Changes one task.
+pub(crate) fn update(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
+    let ask = Ask::read(args)?;
+    let call = DropIn::begin(desk, asked, ToolSet::Claude)?;
+    let mut before = None;
+    let done = call.run(About::Task(&ask.id), None, &mut |caller, list| {
+        before = list.task(&ask.id)?;
+        ask.commands(caller, list, before.as_ref())
+    });
+    match (done, before) {
+        (Ok(done), Some(before)) => Ok(changed(&ask, &before, &done.answers)),
+        (Ok(_), None) => unreachable!("BUG: nothing is written to a task that is not there"),
+        (Err(failure), _) => Ok(refused(&ask, failure)),
+    }
+}
+
+/// What is asked.
+struct Ask {
+    id: TaskId,
+    patch: Patch,
+    /// The tasks that are to wait for this one.
+    blocks: Vec<TaskId>,
+}
+
+impl Ask {
+    fn read(args: &mut Args) -> Result<Self, Failure> {
+        let status = args.word("status");
+        let metadata = args.data("metadata").into_iter();
+        let patch = Patch {
+            status: status.and_then(Status::from_word),
+            delete: status == Some(DELETED),
+            subject: args.text("subject").map(|text| typed("subject", text, Subject::new)).transpose()?,
+            description: cleared(args, "description", Body::new)?,
+            active_form: cleared(args, "activeForm", Subject::new)?,
+            owner: cleared(args, "owner", Identity::new)?,
+            add_blocked_by: args.ids("addBlockedBy").unwrap_or_default(),
+            metadata: metadata.map(|(key, value)| (key, Some(value).filter(|value| !value.is_null()))).collect(),
+            ..Patch::default()
+        };
+        Ok(Self { id: args.required_id("taskId"), patch, blocks: args.ids("addBlocks").unwrap_or_default() })
+    }
+
+    /// A task that is not there is left to the rules, which say so.
+    fn commands(&self, caller: &Identity, list: &dyn Neighbourhood, before: Option<&Task>) -> Look<Vec<Command>> {
+        let update = |id: &TaskId, patch| Command::Update(id.clone(), Box::new(patch));
+        let (mut commands, mut patch) = (Vec::new(), self.patch.clone());
+        if let Some(task) = before.filter(|_| patch.status == Some(Status::InProgress)) {
+            if task.status() == Status::Completed {
+                commands.push(update(&self.id, Patch { status: Some(Status::Pending), ..Patch::default() }));
+            }
+            if patch.owner.is_none() && starter_owns(task, list)? {
+                patch.owner = Some(Some(caller.clone()));
+            }
+        }
+        commands.push(update(&self.id, patch));
+        let waits = || Patch { add_blocked_by: vec![self.id.clone()], ..Patch::default() };
+        commands.extend(self.blocks.iter().map(|waiting| update(waiting, waits())));
+        Ok(commands)
+    }
+}
+
+impl Ask {
+    /// The fields that are not what they were, as the tool names them. Dead blockers go by themselves and do not count.
+    fn updated_fields(&self, before: &Task, after: &TaskView, others: &[&Written]) -> Vec<&'static str> {
+        let is_new = |id: &TaskId| after.blocked_by.contains(id) && !before.blocked_by.contains(id);
+        let fields = [
+            ("subject", before.subject != after.subject),
+            ("description", before.description != after.description),
+            ("activeForm", before.active_form != after.active_form),
+            ("status", before.status() != after.status),
+            ("owner", before.owner() != after.owner.as_ref()),
+            ("metadata", before.metadata != after.metadata),
+            ("blocks", others.iter().any(|other| other.replaced > 0)),
+            ("blockedBy", self.patch.add_blocked_by.iter().any(is_new)),
+        ];
+        fields.into_iter().filter_map(|(name, changed)| changed.then_some(name)).collect()
+    }
+}
+
+const DELETED: &str = "deleted";
+
+/// What was done: the answers to the commands, of which those to `blocks` are the last.
+fn changed(ask: &Ask, before: &Task, answers: &[Answer]) -> Reply {
+    let written: Vec<&Written> = answers.iter().map(written).collect();
+    let (own, others) = written.split_at(written.len() - ask.blocks.len());
+    let last = own.last().expect("BUG: an update has a command of its own");
+    let fields = if last.deleted { vec![DELETED] } else { ask.updated_fields(before, &last.task, others) };
+    let to = if last.deleted { DELETED } else { last.task.status.as_str() };
+    let from = before.status().as_str();
+    let said = Said { id: ask.id.to_string(), change: (from != to).then_some((from, to)), fields, last };
+    Reply::told(said.facts(), said.words())
+}
+
+fn written(answer: &Answer) -> &Written {
+    let Answer::Written(written) = answer else { unreachable!("BUG: an update answers what it wrote") };
+    written
+}
+
+/// What a change comes to.
+struct Said<'a> {
+    id: String,
+    change: Option<(&'static str, &'static str)>,
+    fields: Vec<&'static str>,
+    last: &'a Written,
+}
+
+impl Said<'_> {
+    /// The owner, if that is another one; empty for nobody.
+    fn owner(&self) -> Option<&str> {
+        let owner = self.last.task.owner.as_ref().map_or("", |owner| owner.as_str());
+        self.fields.contains(&"owner").then_some(owner)
+    }
+
+    /// What the caller should know of a change; that there was none is said by the fields.
+    fn warnings(&self) -> &[String] {
+        if self.last.replaced == 0 { &[] } else { &self.last.warnings }
+    }
+
+    fn facts(&self) -> Map<String, Value> {
+        let mut facts =
+            vec![("success", json!(true)), ("taskId", json!(self.id)), ("updatedFields", json!(self.fields))];
+        facts.extend(self.change.map(|(from, to)| ("statusChange", json!({"from": from, "to": to}))));
+        facts.extend(self.owner().map(|owner| ("owner", json!(owner))));
+        let ids = [("unblocked", &self.last.unblocked), ("openChildren", &self.last.open_children)];
+        facts.extend(ids.into_iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, ids)| (name, texts(ids))));
+        if self.last.parent_complete {
+            facts.push(("parentComplete", json!(true)));
+        }
+        if !self.warnings().is_empty() {
+            facts.push(("warnings", json!(self.warnings())));
+        }
+        facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn words(&self) -> String {
+        let mut lines = vec![match self.fields.as_slice() {
+            [] => format!("Task #{} is as asked already: nothing was changed", self.id),
+            fields => format!("Updated task #{} {}", self.id, fields.join(", ")),
+        }];
+        lines.extend(self.change.map(|(from, to)| format!("Status: {from} -> {to}")));
+        let nobody = |owner: &str| if owner.is_empty() { "nobody".to_owned() } else { owner.to_owned() };
+        lines.extend(self.owner().map(|owner| format!("Owner: {}", nobody(owner))));
+        let ids = [("Free now", &self.last.unblocked), ("Still open below it", &self.last.open_children)];
+        let ids = ids.into_iter().filter(|(_, ids)| !ids.is_empty());
+        lines.extend(ids.map(|(name, ids)| format!("{name}: {}", numbers(ids))));
+        if self.last.parent_complete {
+            lines.push("That was the last open task below its parent".to_owned());
+        }
+        lines.extend(self.warnings().iter().map(|warning| format!("Warning: {warning}")));
+        lines.join("\n")
+    }
+}
+
+/// A refusal in the form of the tool, with the facts behind it.
+fn refused(ask: &Ask, failure: Failure) -> Reply {
+    let is_missing = failure.code == "not_found" && failure.facts.get("task_id") == Some(&json!(ask.id));
+    let reply = voice::refusal(ToolSet::Claude, failure);
+    let text = if is_missing { NOT_FOUND.to_owned() } else { reply.text.unwrap_or_default() };
+    let head = [
+        ("success", json!(false)),
+        ("taskId", json!(ask.id.to_string())),
+        ("updatedFields", json!([])),
+        ("error", json!(text)),
+    ];
+    let head = head.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Reply { facts: head.chain(reply.facts).collect(), text: Some(text), is_error: true }
+}
