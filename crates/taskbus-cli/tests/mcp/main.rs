@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod contention;
+mod golden;
 mod handshake;
 mod lenient;
 mod lifecycle;

@@ -18,10 +18,20 @@ use crate::store::{ListRow, Row, SessionRow};
 const HOLDERS_SHOWN_MAX: usize = 16;
 
 /// A task whole.
-pub(super) fn task(list: &ListName, task: Task, around: &dyn Neighbourhood) -> Look<TaskView> {
+pub(super) fn task(list: &ListName, mut task: Task, around: &dyn Neighbourhood) -> Look<TaskView> {
     let open_blockers = around.open_of(&task.blocked_by)?;
+    task.blocked_by = those_there(task.blocked_by, &open_blockers, around)?;
     let blocks = around.dependents(&task.id)?.into_iter().map(|dependent| dependent.id).take(IDS_SHOWN_MAX).collect();
     Ok(TaskView::new(list.clone(), task, open_blockers, blocks))
+}
+
+/// The blockers that are still there. A dead one stays in the document until the next write, but is nothing to show,
+/// unless the list shows its deleted tasks too.
+fn those_there(ids: Vec<TaskId>, open: &[TaskId], around: &dyn Neighbourhood) -> Look<Vec<TaskId>> {
+    if ids.len() == open.len() || around.rules()?.policy.keeps_deleted() {
+        return Ok(ids);
+    }
+    around.live_of(&ids)
 }
 
 /// Why a task is not ready, one sentence part for each reason; none when it is.

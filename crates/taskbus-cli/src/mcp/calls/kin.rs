@@ -241,7 +241,7 @@ impl Change<'_> {
 fn answered(name: &str, done: Together) -> Reply {
     let overview = done.overview.expect("BUG: the overview was asked for");
     let (task, deleted, warnings) = touched(done.answers.last());
-    let row = Value::Object(kin::row(task, deleted, overview.policy).json);
+    let row = Value::Object(kin::row(task, deleted, &overview).json);
     let left = BUDGET.saturating_sub(fit::size(&row) + fit::size(&warnings) + AROUND_BYTES);
     let mut facts = action(name);
     facts.insert("task".to_owned(), row);

@@ -7,6 +7,7 @@ use taskbus_core::command::{Command, Patch};
 use taskbus_core::id::TaskId;
 use taskbus_core::name::Identity;
 use taskbus_core::neighbourhood::{Look, Neighbourhood};
+use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::{Status, Task};
 use taskbus_core::text::{Body, Subject};
 
@@ -23,16 +24,16 @@ use crate::wire::error::Failure;
 pub(crate) fn update(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
     let ask = Ask::read(args)?;
     let call = DropIn::begin(desk, asked, ToolSet::Claude)?;
-    let mut before = None;
+    let mut before = Err(ask.id.clone());
     let done = call.run(About::Task(&ask.id), None, &mut |caller, list| {
-        before = list.task(&ask.id)?;
-        ask.commands(caller, list, before.as_ref())
+        before = ask.found(list)?;
+        before.as_ref().map_or(Ok(Vec::new()), |before| ask.commands(caller, list, before))
     });
-    match (done, before) {
-        (Ok(done), Some(before)) => Ok(changed(&ask, &before, &done.answers)),
-        (Ok(_), None) => unreachable!("BUG: nothing is written to a task that is not there"),
-        (Err(failure), _) => Ok(refused(&ask, failure)),
-    }
+    Ok(match (done, before) {
+        (Ok(done), Ok(before)) => changed(&ask, &before, &done.answers),
+        (Ok(_), Err(id)) => refused(&ask, Refusal::NotFound(Missing::Task { id }).into()),
+        (Err(failure), _) => refused(&ask, failure),
+    })
 }
 
 /// What is asked.
@@ -61,15 +62,25 @@ impl Ask {
         Ok(Self { id: args.required_id("taskId"), patch, blocks: args.ids("addBlocks").unwrap_or_default() })
     }
 
-    /// A task that is not there is left to the rules, which say so.
-    fn commands(&self, caller: &Identity, list: &dyn Neighbourhood, before: Option<&Task>) -> Look<Vec<Command>> {
+    /// The task as it is, or what of the tasks named here is not there. A deleted one is not, also where a change would
+    /// bring it back.
+    fn found(&self, list: &dyn Neighbourhood) -> Look<Result<Task, TaskId>> {
+        for id in &self.blocks {
+            if list.task(id)?.is_none() {
+                return Ok(Err(id.clone()));
+            }
+        }
+        Ok(list.task(&self.id)?.ok_or_else(|| self.id.clone()))
+    }
+
+    fn commands(&self, caller: &Identity, list: &dyn Neighbourhood, before: &Task) -> Look<Vec<Command>> {
         let update = |id: &TaskId, patch| Command::Update(id.clone(), Box::new(patch));
         let (mut commands, mut patch) = (Vec::new(), self.patch.clone());
-        if let Some(task) = before.filter(|_| patch.status == Some(Status::InProgress)) {
-            if task.status() == Status::Completed {
+        if patch.status == Some(Status::InProgress) {
+            if before.status() == Status::Completed {
                 commands.push(update(&self.id, Patch { status: Some(Status::Pending), ..Patch::default() }));
             }
-            if patch.owner.is_none() && starter_owns(task, list)? {
+            if patch.owner.is_none() && starter_owns(before, list)? {
                 patch.owner = Some(Some(caller.clone()));
             }
         }
