@@ -155,8 +155,8 @@ pub(crate) fn numbers<'a>(ids: impl IntoIterator<Item = &'a TaskId>) -> Vec<u64>
 }
 
 /// A store that gives up early.
-pub(crate) fn impatient(path: &Path) -> ClaudeStore {
-    let options = ClaudeOptions { busy: Duration::from_millis(60), ..ClaudeOptions::default() };
+pub(crate) fn impatient(path: &Path, limit_ms: u64) -> ClaudeStore {
+    let options = ClaudeOptions { busy: Duration::from_millis(limit_ms), ..ClaudeOptions::default() };
     ClaudeStore::open(path, options).unwrap()
 }
 

@@ -170,7 +170,7 @@ fn a_change_by_another_program_in_between_runs_the_body_again() {
 fn a_program_that_never_stops_changing_makes_it_busy() {
     let place = Place::new();
     place.put_task(1, &json!({}));
-    let store = impatient(&place.path());
+    let store = impatient(&place.path(), 1_000);
     let mut runs = 0;
     let error = failed(write(&store, |rows| {
         runs += 1;
@@ -187,7 +187,7 @@ fn locks_of_another_program_are_waited_for() {
         let place = Place::new();
         place.create("a", &[]);
         fs::create_dir(place.file(name)).unwrap();
-        let error = failed(write(&impatient(&place.path()), |rows| Ok(rows.delete(&TaskId::Number(1))?)));
+        let error = failed(write(&impatient(&place.path(), 60), |rows| Ok(rows.delete(&TaskId::Number(1))?)));
         assert!(matches!(error, StoreError::Busy { waited_ms: 60.., .. }), "{name}: {error}");
         assert_eq!(place.live(), [1]);
         let lock = place.file(name);

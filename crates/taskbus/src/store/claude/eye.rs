@@ -19,8 +19,9 @@ use super::file::{Fault, TaskFile};
 use super::journal::{Journal, JournalFault, Write};
 use super::names::{self, JOURNAL, MARK};
 
-/// A change of a file younger than this may be followed by one that leaves the same times, in milliseconds.
-const UNSETTLED_MS: i64 = 2_500;
+/// A change of a file younger than this may be followed by one that leaves the same times, in milliseconds: where
+/// times are kept in parts of a second, and where they are not.
+const UNSETTLED_MS: [i64; 2] = [100, 2_500];
 /// A file younger than this that is no task may be one soon, in milliseconds.
 const TORN_MS: i64 = 1_000;
 /// Pauses for such files, in milliseconds.
@@ -100,6 +101,14 @@ struct Seen {
     content: Result<Vec<u8>, Fault>,
     /// When it was read, in Unix ms.
     at_ms: i64,
+}
+
+impl Seen {
+    /// Whether a file that looks like this now is surely what was read.
+    fn is_settled(&self, now: &Stamp) -> bool {
+        let is_coarse = now.modified_ns % 1_000_000_000 == 0;
+        self.stamp == *now && self.at_ms - now.modified_ms() > UNSETTLED_MS[usize::from(is_coarse)]
+    }
 }
 
 /// The names that matter, and the others that are worth telling.
@@ -190,7 +199,7 @@ impl Eye {
         let mut any = false;
         for (name, stamp) in &found.stamps {
             let old = self.files.get(name);
-            if old.is_some_and(|seen| seen.stamp == *stamp && seen.at_ms - stamp.modified_ms() > UNSETTLED_MS) {
+            if old.is_some_and(|seen| seen.is_settled(stamp)) {
                 continue;
             }
             any = true;
