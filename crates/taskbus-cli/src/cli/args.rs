@@ -365,6 +365,12 @@ pub(crate) struct List {
     /// Show every page
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     pub(crate) all: bool,
+    /// Show only what is in progress and up to five pending tasks; nothing when nothing is open
+    #[arg(long, conflicts_with_all = ["status", "owner", "label", "below", "limit", "cursor", "all"])]
+    pub(crate) lite: bool,
+    /// Show it again whenever it changes
+    #[arg(long, requires = "lite")]
+    pub(crate) watch: bool,
 }
 
 /// `wait`.
@@ -373,6 +379,9 @@ pub(crate) struct Wait {
     /// How long: 30s, 5m (exit code 4 if nothing came)
     #[arg(long = "for", value_name = "TIME", value_parser = seconds, default_value = "50s")]
     pub(crate) seconds: u64,
+    /// Instead, print a line of JSON for each change of the list in that time, with the whole graph
+    #[arg(long)]
+    pub(crate) events: bool,
 }
 
 /// A place among siblings.

@@ -12,6 +12,7 @@ mod input;
 mod json;
 mod mirror;
 mod next;
+mod panel;
 mod read;
 mod show;
 mod user;
@@ -19,6 +20,7 @@ mod values;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
@@ -69,9 +71,14 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
         AtDesk::Rm(remove) => change::remove(desk, remove),
         AtDesk::Restore(one) => change::restore(desk, one),
         AtDesk::Next(next) => next::next(desk, next),
+        AtDesk::Wait(wait) if wait.events => panel::events(desk, Duration::from_secs(wait.seconds)),
         AtDesk::Wait(wait) => next::wait(desk, &wait),
         AtDesk::Mirror(mirror) => mirror::mirror(desk, &mirror, json),
         AtDesk::Show(show) => read::show(desk, &show),
+        AtDesk::List(list) if list.watch && json => Err(Failure::usage(NO_WATCH)),
+        AtDesk::List(list) if list.watch => panel::watch(desk),
+        AtDesk::List(list) if list.lite => panel::lite(desk),
+        AtDesk::Tree(list) | AtDesk::Ready(list) | AtDesk::Blocked(list) if list.lite => Err(Failure::usage(NO_LITE)),
         AtDesk::List(list) | AtDesk::Tree(list) => read::list(desk, &list, View::Tree),
         AtDesk::Ready(list) => read::list(desk, &list, View::Ready),
         AtDesk::Blocked(list) => read::list(desk, &list, View::Blocked),
@@ -82,6 +89,9 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
         AtDesk::Status => about::status(desk),
     }
 }
+
+const NO_WATCH: &str = "--watch is for people; for programs there is: taskbus wait --events";
+const NO_LITE: &str = "--lite goes with list alone: taskbus list --lite";
 
 /// Help and version are answers; the rest is wrong usage.
 fn explain(error: &clap::Error) -> Result<u8, Failure> {

@@ -71,6 +71,11 @@ impl Graph {
         self.tally.blocked
     }
 
+    /// All rows, by id.
+    pub(crate) fn whole(&self) -> Map<String, Value> {
+        Map::from_iter([("tasks".to_owned(), by_id(&self.rows, |row| row.json.clone()))])
+    }
+
     /// As many rows as fit, the first of them, by id; with how many are left out.
     pub(crate) fn within(&self, budget: usize) -> Map<String, Value> {
         shown(&self.rows, self.total(None), budget)

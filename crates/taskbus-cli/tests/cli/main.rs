@@ -10,6 +10,7 @@ mod claude;
 mod commands;
 mod demo;
 mod output;
+mod panel;
 mod places;
 mod plans;
 mod stores;
