@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod contention;
+mod drop_ins;
 mod golden;
 mod handshake;
 mod lenient;
