@@ -111,3 +111,79 @@ fn a_task_directory_is_written_as_claude_code_writes_it() {
     assert_eq!((file(2)["blockedBy"].clone(), home.path().join("dir/1.json").exists()), (json!([]), false));
     assert_eq!(create(&mut server, "c"), "3", "no id is given twice");
 }
+
+/// What no model should send, and some do.
+fn odd_values() -> Vec<Value> {
+    let deep = (0..20).fold(json!(1), |inner, _| json!([inner]));
+    let texts = [
+        "",
+        " ",
+        "null",
+        "0",
+        "-1",
+        "1.5",
+        "#1",
+        "007",
+        "a\u{0}b",
+        "\u{1b}[2J",
+        "\u{200b}",
+        "../x",
+        "[1",
+        "é".repeat(200).as_str(),
+    ]
+    .map(|text| json!(text));
+    let others = [json!(null), json!(true), json!(0), json!(-7), json!(1.5), json!(1e300), json!(u64::MAX), json!([])];
+    let more = [
+        json!([null]),
+        json!([[1]]),
+        json!(["1", "1"]),
+        json!({}),
+        json!({"k": null}),
+        deep,
+        json!("x".repeat(70_000)),
+    ];
+    texts.into_iter().chain(others).chain(more).collect()
+}
+
+#[test]
+fn whatever_is_sent_is_answered_and_a_refusal_changes_nothing() {
+    for store in ["sqlite:taskbus.db", "file:s.tasks.json", "claude:dir"] {
+        let home = tempfile::tempdir().unwrap();
+        let mut launch = offer(&home, store, "claude,kin");
+        if store.starts_with("sqlite") {
+            launch = launch.arg("--list").arg("t");
+        }
+        let mut server = launch.start();
+        let id = create(&mut server, "a");
+        let tools = server.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().clone();
+        let (mut refused, mut taken) = (0, 0);
+        let mut before = server.call("tasks", json!({"action": "list"}));
+        // The tool that makes tasks comes last, so that the list stays short.
+        for tool in tools.iter().rev() {
+            let name = tool["name"].as_str().unwrap();
+            for field in tool["inputSchema"]["properties"].as_object().unwrap().keys() {
+                for odd in odd_values() {
+                    let mut arguments = match name {
+                        "TaskCreate" => json!({"subject": "s", "description": ""}),
+                        "tasks" => json!({"action": "update", "id": id}),
+                        _ => json!({"taskId": id}),
+                    };
+                    arguments[field] = odd;
+                    let result = server.result(name, arguments.clone());
+                    let facts = &result["structuredContent"];
+                    assert_ne!(facts["code"], "internal", "{store} {name} {field}: {facts}");
+                    let after = server.call("tasks", json!({"action": "list"}));
+                    if result["isError"] == true && facts["code"] != "rate_limited" {
+                        assert_eq!(after, before, "{store} {name} {field}: {facts}");
+                        refused += 1;
+                    } else {
+                        taken += 1;
+                    }
+                    before = after;
+                }
+            }
+        }
+        println!("{store}: {refused} refused and unchanged, {taken} taken");
+        assert!(refused > 150 && taken > 50, "{refused} {taken}");
+    }
+}
