@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ const OWN_TASKS_MAX: usize = 16;
 const LOOK: Duration = Duration::from_millis(20);
 /// Nobody is silent for so long.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+const SIGKILL: i32 = 9;
 
 /// What a worker is told: the file, which one it is, and its first operation; one a line.
 const ORDERS: &str = "TASKBUS_TEST_STORM";
@@ -280,6 +283,7 @@ fn weather(storm: &mut Storm, hear: &Receiver<Heard>) -> Told {
 /// A worker ended: by itself when all was done, or killed. Then another goes on; says whether there is one.
 fn ended(storm: &mut Storm, worker: usize, at: &mut At, told: &mut Told) -> bool {
     let status = storm.children[worker].wait().unwrap();
+    assert!(status.success() || status.signal() == Some(SIGKILL), "worker {worker} failed: {status}");
     told.killed += usize::from(!status.success());
     told.unheard += usize::from(at.open.is_some());
     match at.open.take() {
