@@ -31,8 +31,10 @@ const PROMOTE: &str = "
 /// What a writing transaction has not written to the counters yet.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// The list, once something was appended to it.
+    /// The list, once something was appended to it and until it is written here.
     list: Option<i64>,
+    /// Something was appended.
+    written: bool,
     /// One number for each condition.
     counts: [i64; Condition::ALL.len()],
     /// Deferred tasks that this transaction has added, whether written already or not.
@@ -46,7 +48,7 @@ impl Scope<'_> {
     pub(super) fn count(&self, list: i64, before: Option<Condition>, after: Option<Condition>) {
         let Some(pending) = &self.pending else { return };
         let mut pending = pending.borrow_mut();
-        pending.list = Some(list);
+        (pending.list, pending.written) = (Some(list), true);
         for (condition, by) in [(before, -1), (after, 1)] {
             if let Some(condition) = condition {
                 pending.counts[condition as usize] += by;
@@ -59,6 +61,11 @@ impl Scope<'_> {
     pub(super) fn due_by(&self) -> Timestamp {
         let promoted = self.pending.as_ref().and_then(|pending| pending.borrow().promoted_until);
         promoted.map_or(self.now, |until| until.max(self.now))
+    }
+
+    /// Whether this transaction has appended anything.
+    pub(super) fn has_written(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.borrow().written)
     }
 
     /// Writes what is pending.

@@ -21,19 +21,19 @@ const LISTS: &str = "
     FROM lists l JOIN counters c ON c.id = l.id ORDER BY l.name";
 
 /// A list as it is stored, its words not checked yet.
-struct Stored {
-    name: String,
-    policy: String,
-    max_reclaims: u32,
-    created_at: i64,
-    latest_seq: u64,
-    live: u64,
+pub(super) struct Stored {
+    pub(super) name: String,
+    pub(super) policy: String,
+    pub(super) max_reclaims: u32,
+    pub(super) created_at: i64,
+    pub(super) latest_seq: u64,
+    pub(super) live: u64,
 }
 
 impl Scope<'_> {
     pub(super) fn rules_in_scope(&self) -> Answer<ListRules> {
-        if let Some(rules) = self.rules {
-            return Ok(rules);
+        if let Some(row) = &self.found {
+            return Ok(row.rules);
         }
         let found = self.one(RULES, [self.list()?], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let (policy, max_reclaims) = found.ok_or_else(|| {
@@ -44,6 +44,9 @@ impl Scope<'_> {
     }
 
     pub(super) fn list_row(&self, name: &ListName) -> Answer<Option<ListRow>> {
+        if let Some(row) = self.found.as_ref().filter(|row| row.name == *name && !self.has_written()) {
+            return Ok(Some(row.clone()));
+        }
         self.flush()?;
         self.one(LIST, [name.as_str()], stored)?.map(checked).transpose()
     }
@@ -65,7 +68,8 @@ fn stored(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
     })
 }
 
-fn checked(stored: Stored) -> Answer<ListRow> {
+/// The list, its words checked.
+pub(super) fn checked(stored: Stored) -> Answer<ListRow> {
     let Stored { name, policy, max_reclaims, created_at, latest_seq, live } = stored;
     let rules = ListRules { policy: policy_from(&policy)?, max_reclaims };
     let (name, created_at) = (valid(ListName::new(name), "list")?, Timestamp::from_millis(created_at));
@@ -81,8 +85,7 @@ pub(super) fn policy_word(policy: Policy) -> &'static str {
     }
 }
 
-/// The policy stored under a word.
-pub(super) fn policy_from(word: &str) -> Answer<Policy> {
+fn policy_from(word: &str) -> Answer<Policy> {
     let known = [Policy::Strict, Policy::Claude, Policy::Kin];
     let found = known.into_iter().find(|policy| policy_word(*policy) == word);
     found.ok_or_else(|| Fault::Damaged(format!("a list has the unknown policy {word:?}")))

@@ -6,22 +6,22 @@ use rusqlite::{Connection, OptionalExtension, Params, Row as SqlRow};
 use taskbus_core::document;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, ListName};
-use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::task::{Stamp, Task};
 use taskbus_core::time::Timestamp;
 
 use super::counters::Pending;
 use super::error::{Answer, Fault};
-use super::lists::policy_from;
+use super::lists::{self, Stored};
 use super::migrate::check_min_reader;
-use crate::store::StoreError;
+use crate::store::{ListRow, StoreError};
 
 /// The list that no list has: questions about a list that does not exist find nothing.
 pub(super) const NO_LIST: i64 = -1;
 
 /// The first read of a transaction: what it nearly always needs, in one go.
 const OPENING: &str = "
-    SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, k.deferred
+    SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred,
+           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed
     FROM counters c LEFT JOIN lists l ON l.name = ?1 LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
 const LIST_ID: &str = "SELECT id FROM lists WHERE name = ?1";
 const LIST_NAME: &str = "SELECT name FROM lists WHERE id = ?1";
@@ -40,8 +40,8 @@ pub(super) struct Scope<'c> {
     store: &'c str,
     list: Option<&'c ListName>,
     list_id: Cell<Option<i64>>,
-    /// The settings of the list, if it was there when the transaction began.
-    pub(super) rules: Option<ListRules>,
+    /// The list, if it was there when the transaction began, as it was then.
+    pub(super) found: Option<ListRow>,
     /// How many tasks of the list were deferred when the transaction began.
     pub(super) deferred: i64,
     /// The store's clock when the transaction began.
@@ -52,29 +52,33 @@ pub(super) struct Scope<'c> {
     pub(super) pending: Option<RefCell<Pending>>,
     /// Names looked up so far.
     names: RefCell<Vec<(Identity, i64)>>,
+    /// The live task that was read or written last; a decision asks for the same one several times.
+    last: RefCell<Option<Task>>,
 }
 
 /// What a transaction finds when it begins.
 pub(super) struct Opening {
     seq: u64,
     min_reader: i64,
-    list_id: Option<i64>,
-    policy: Option<String>,
-    max_reclaims: Option<u32>,
-    deferred: Option<i64>,
+    list: Option<(i64, Stored)>,
+    deferred: i64,
 }
 
 impl Opening {
     /// Reads it; only now does SQLite take the snapshot.
     pub(super) fn read(connection: &Connection, list: Option<&ListName>) -> rusqlite::Result<Self> {
         connection.prepare_cached(OPENING)?.query_row([list.map(ListName::as_str)], |row| {
+            let stored = |id: i64| -> rusqlite::Result<(i64, Stored)> {
+                let name = list.map_or_else(String::new, ToString::to_string);
+                let (policy, max_reclaims, created_at) = (row.get(3)?, row.get(4)?, row.get(5)?);
+                let (latest_seq, live) = (row.get(6)?, row.get(8)?);
+                Ok((id, Stored { name, policy, max_reclaims, created_at, latest_seq, live }))
+            };
             Ok(Self {
                 seq: row.get(0)?,
                 min_reader: row.get(1)?,
-                list_id: row.get(2)?,
-                policy: row.get(3)?,
-                max_reclaims: row.get(4)?,
-                deferred: row.get(5)?,
+                list: row.get::<_, Option<i64>>(2)?.map(stored).transpose()?,
+                deferred: row.get::<_, Option<i64>>(7)?.unwrap_or(0),
             })
         })
     }
@@ -92,21 +96,22 @@ impl<'c> Scope<'c> {
         opening: Opening,
     ) -> Answer<Self> {
         check_min_reader(opening.min_reader, 0)?;
-        let rules = match (opening.policy, opening.max_reclaims) {
-            (Some(policy), Some(max_reclaims)) => Some(ListRules { policy: policy_from(&policy)?, max_reclaims }),
-            _ => None,
+        let (list_id, found) = match opening.list {
+            Some((id, stored)) => (Some(id), Some(lists::checked(stored)?)),
+            None => (None, None),
         };
         Ok(Self {
             connection,
             store,
             list,
-            list_id: Cell::new(opening.list_id),
-            rules,
-            deferred: opening.deferred.unwrap_or(0),
+            list_id: Cell::new(list_id),
+            found,
+            deferred: opening.deferred,
             now,
             seq: Cell::new(opening.seq),
             pending: writes.then(RefCell::default),
             names: RefCell::default(),
+            last: RefCell::default(),
         })
     }
 
@@ -150,7 +155,17 @@ impl<'c> Scope<'c> {
 
     /// The live task of the list in scope.
     pub(super) fn live_task(&self, id: &TaskId) -> Answer<Option<Task>> {
-        self.document(TASK, id)
+        if let Some(task) = self.last.borrow().as_ref().filter(|task| task.id == *id) {
+            return Ok(Some(task.clone()));
+        }
+        let task = self.document(TASK, id)?;
+        self.remember(task.clone());
+        Ok(task)
+    }
+
+    /// Keeps the live task that was read or written last; none when it went.
+    pub(super) fn remember(&self, task: Option<Task>) {
+        self.last.replace(task);
     }
 
     /// The deleted task of the list in scope.

@@ -121,6 +121,7 @@ impl Scope<'_> {
         if change.kind == Kind::Restored {
             self.run(RAISE, [id])?;
         }
+        self.remember(after.is_some().then(|| change.task.clone()));
         self.settle(id, before.row.as_ref(), after.as_ref(), &change.task)?;
         if let Some(row) = after.as_ref().filter(|_| !fits) {
             self.fit_blockers(id, row.ord)?;
