@@ -1,6 +1,7 @@
 //! Many at once: threads, handles and processes on one file.
 
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -69,8 +70,13 @@ const CHILD: &str = "TASKBUS_TEST_CHILD";
 
 /// Runs one test of this program in another process.
 fn child(test: &str, home: &Home) -> Child {
+    command(test, home).spawn().unwrap()
+}
+
+fn command(test: &str, home: &Home) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env(CHILD, &home.path).spawn().unwrap()
+    command.args(["--exact", test, "--nocapture"]).env(CHILD, &home.path);
+    command
 }
 
 /// The path that this process was given as a child; none in the parent.
@@ -91,6 +97,40 @@ fn processes_lose_no_change() {
         assert!(child.wait().unwrap().success());
     }
     check_count(&home.open(), &id, 4 * 50);
+}
+
+/// A writer is killed at any moment, again and again: what it was told is done is done, and the file is whole.
+#[test]
+fn a_killed_writer_takes_nothing_back() {
+    const ACKED: &str = "acked ";
+    if let Some(path) = given() {
+        let store = SqliteStore::open(path, SqliteOptions::default()).unwrap();
+        for n in 1.. {
+            increment(&store, &TaskId::number(1).unwrap());
+            println!("{ACKED}{n}");
+        }
+    }
+    let home = Home::new();
+    let id = create(&home.with_list(), |_| {}).id;
+    let mut revision = 1;
+    for round in 0..12 {
+        let mut command = command("contention::a_killed_writer_takes_nothing_back", &home);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut acked = 0;
+        for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
+            let Some(n) = line.strip_prefix(ACKED) else { continue };
+            acked = n.parse().unwrap();
+            if acked == 1 + round * 3 {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        let store = home.open();
+        let task = read_with(&store, Some(&list()), |snapshot| Ok(snapshot.task(&id)?)).unwrap().unwrap();
+        assert!((acked..=acked + 1).contains(&(task.revision - revision)), "{acked}: {revision} -> {}", task.revision);
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+        revision = task.revision;
+    }
 }
 
 /// POSIX drops a process's locks on a file when it closes any handle to it. So while one handle of a process is in a

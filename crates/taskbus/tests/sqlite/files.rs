@@ -223,6 +223,12 @@ fn a_file_that_may_not_be_written_can_be_read() {
     protect(&home.path, 0o400);
     check_read_only(&home);
     assert_eq!(contents(home.directory.path()).len(), 1, "nothing was made beside it");
+
+    let store = home.open();
+    assert_eq!(live(&store), 1);
+    protect(&home.path, 0o600);
+    create(&store, |_| {});
+    assert_eq!(live(&store), 2);
 }
 
 #[test]

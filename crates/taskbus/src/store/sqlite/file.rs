@@ -85,7 +85,7 @@ impl Place {
         let parts = facts.map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec()));
         let bytes: Vec<u8> = parts.flat_map(|p| format!("{p:?}").into_bytes()).collect();
         let hash = blake3::hash(&bytes);
-        u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("BUG: a hash has 32 bytes"))
+        u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("BUG: a hash has 32 bytes")) >> 2
     }
 
     /// Makes an empty file if there is none; refuses what cannot be a store of ours. What is there stays untouched.

@@ -33,7 +33,7 @@ pub(super) struct Patience {
 impl Patience {
     pub(super) fn of(limit: Duration) -> Self {
         let since = Instant::now();
-        Self { since, until: since + limit }
+        Self { since, until: after(since, limit) }
     }
 
     /// Runs `f` until it does not end in "busy", or time is up.
@@ -56,6 +56,12 @@ impl Patience {
     fn over(&self) -> Fault {
         Fault::Busy { waited: self.since.elapsed() }
     }
+}
+
+/// The end of a wait; one that is longer than clocks can tell ends in a year.
+pub(super) fn after(since: Instant, limit: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    since.checked_add(limit).unwrap_or(since + YEAR)
 }
 
 fn nap(before: u32) {

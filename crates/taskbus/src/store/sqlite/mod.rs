@@ -152,6 +152,16 @@ impl SqliteStore {
         Ok(opened)
     }
 
+    /// The open file; if it could only be read so far, it is tried anew.
+    fn writable(&self) -> Answer<Arc<Opened>> {
+        let opened = self.opened()?;
+        if !opened.is_read_only() {
+            return Ok(opened);
+        }
+        self.forget(&opened);
+        self.opened()
+    }
+
     /// After a failure of the file itself: the next call opens it anew.
     fn forget(&self, opened: &Arc<Opened>) {
         self.slot().take_if(|current| Arc::ptr_eq(current, opened));
@@ -201,7 +211,7 @@ impl Store for SqliteStore {
     }
 
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
-        let opened = self.told(self.opened())?;
+        let opened = self.told(self.writable())?;
         let result = opened.write(list, self.clock.now(), f);
         if opened.is_spent() {
             self.forget(&opened);

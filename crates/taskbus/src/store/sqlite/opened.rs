@@ -73,6 +73,11 @@ impl Opened {
         self.spent.load(Ordering::SeqCst)
     }
 
+    /// Whether it could only be read when it was opened.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.access != Access::Full
+    }
+
     pub(super) fn read(&self, list: Option<&ListName>, now: Timestamp, f: &mut Body<'_>) -> Result<(), StoreError> {
         if self.place.id() != Some(self.id) {
             return self.told(Err(Fault::Moved));
@@ -206,9 +211,81 @@ impl Drop for Opened {
     fn drop(&mut self) {
         let long = std::fs::metadata(self.place.log()).is_ok_and(|log| log.len() > LOG_BYTES_LEFT);
         if long && self.access == Access::Full {
+            // The connection that writes has to be the last one.
+            self.pool().clear();
+            self.watcher.lock().unwrap_or_else(PoisonError::into_inner).take();
             self.gate.with_idle(|connection| {
                 let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskbus_core::name::Identity;
+
+    use super::*;
+    use crate::store::sqlite::SqliteStore;
+    use crate::store::{SessionRow, Store, read_with, write_with};
+
+    fn session(name: String) -> SessionRow {
+        let now = Timestamp::from_millis(1);
+        let (token, client) = ("t".to_owned(), String::new());
+        let context = "x".repeat(2000);
+        let name = Identity::new(name).unwrap();
+        SessionRow { name, token, alive_until: Timestamp::from_millis(9), registered_at: now, context, client, pid: 1 }
+    }
+
+    fn register(store: &SqliteStore, n: usize) -> Result<(), Abort> {
+        write_with(store, None, |tx| Ok(tx.put_session(&session(format!("agent {n}")))?))
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_passes() {
+        let home = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(home.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
+        let opened = store.opened().unwrap();
+        let limit = |pages: u32| {
+            opened.gate.with_idle(|connection| connection.pragma_update(None, "max_page_count", pages).unwrap());
+        };
+        let pages: u32 = 60;
+        limit(pages);
+        let fails = (0..).find_map(|n| register(&store, n).err().map(|error| (n, error)));
+        let (n, error) = fails.unwrap();
+        assert!(matches!(error, Abort::Failed(StoreError::Full { .. })), "{error:?}");
+        assert!(error.to_string().contains("nothing was written"), "{error}");
+        let sessions = |store: &SqliteStore| {
+            read_with(store, None, |snapshot| snapshot.sessions(Timestamp::from_millis(2))).unwrap().len()
+        };
+        assert_eq!(sessions(&store), n);
+        limit(10 * pages);
+        register(&store, n).unwrap();
+        assert_eq!((sessions(&store), store.check().unwrap()), (n + 1, Vec::new()));
+    }
+
+    #[test]
+    fn a_short_log_is_left_for_the_next_one_and_a_long_one_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        let open = || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        let log = || std::fs::metadata(home.path().join("taskbus.db-wal")).map_or(0, |log| log.len());
+        let store = open();
+        register(&store, 0).unwrap();
+        store.version().unwrap();
+        drop(store);
+        assert!(log() > 0);
+        let store = open();
+        write_with(&store, None, |tx| {
+            for n in 0..LOG_BYTES_LEFT / 1000 {
+                tx.put_session(&session(format!("agent {n}")))?;
+            }
+            Ok(())
+        })
+        .unwrap();
+        store.version().unwrap();
+        assert!(log() > LOG_BYTES_LEFT);
+        drop(store);
+        assert_eq!(log(), 0);
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Answer;
 use super::file::Place;
+use super::lock::after;
 
 /// The longest sleep without a look.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ impl Bell {
         timeout: Duration,
         mut changed: impl FnMut() -> Answer<bool>,
     ) -> Answer<()> {
-        let until = Instant::now() + timeout;
+        let until = after(Instant::now(), timeout);
         loop {
             let mut state = self.state();
             if !state.attended {
