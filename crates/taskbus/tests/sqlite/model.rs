@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use taskbus::core::change::{Change, Kind};
@@ -16,7 +17,8 @@ use taskbus::core::time::Timestamp;
 use taskbus::store::memory::MemoryStore;
 use taskbus::store::sqlite::SqliteStore;
 use taskbus::store::{
-    Abort, Author, PageQuery, ReceiptRow, SessionRow, Snapshot, Store, StoreError, Tx, View, read_with, write_with,
+    Abort, Author, ManualClock, PageQuery, ReceiptRow, SessionRow, Snapshot, Store, StoreError, Tx, View, read_with,
+    write_with,
 };
 
 use crate::support::{Home, at, change, create, list, revised, task, who};
@@ -37,7 +39,9 @@ struct Pair {
 
 impl Pair {
     fn new(home: &Home) -> Self {
-        let pair = Self { sqlite: home.open(), memory: MemoryStore::new(), tasks: Vec::new() };
+        // Some tasks come due only later than changes are made.
+        let sqlite = home.open().with_clock(Arc::new(ManualClock::at(at(500))));
+        let pair = Self { sqlite, memory: MemoryStore::new(), tasks: Vec::new() };
         pair.write(|tx| {
             tx.create_list(&list(), ListRules { max_reclaims: 2, ..ListRules::default() }, at(1))?;
             for (name, until) in NAMES.iter().zip([1000, 400]) {
