@@ -22,7 +22,7 @@ def golden(name, store):
 
 def server(place, name, store):
     """The command of a server that offers this set on this kind of store."""
-    place.env |= {"TASKBUS_AS": "sam", "TASKBUS_STORE": STORES[store].format(home=place.home)}
+    place.env |= {"TASKBUS_AS": "zed", "TASKBUS_STORE": STORES[store].format(home=place.home)}
     shared = ["--list", "demo"] if store == "shared" else []
     return [*place.server, "--tools", name, *shared]
 

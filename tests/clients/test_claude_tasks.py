@@ -43,7 +43,7 @@ class Beside(unittest.TestCase):
 
     def cli(self, *arguments):
         """Runs a command on the directory; its answer."""
-        command = [BINARY, "--json", "--store", f"claude:{self.directory}", "--as", "kim", *map(str, arguments)]
+        command = [BINARY, "--json", "--store", f"claude:{self.directory}", "--as", "amp", *map(str, arguments)]
         done = subprocess.run(command, env=self.place.env, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout)
@@ -98,7 +98,7 @@ class SharesItsDirectory(Beside):
             self.assertEqual((shown["metadata"], shown["blocked_by"]), ({"area": "core", "deep": {"a": [1]}}, [1]))
             self.assertEqual(self.cli("show", 1)["task"]["active_form"], "Writing")
             self.cli("done", 1, "--result", "written")
-            self.cli("update", 2, "--owner", "kim", "--meta", "seen=yes")
+            self.cli("update", 2, "--owner", "amp", "--meta", "seen=yes")
             made = self.cli("add", "From taskbus", "--description", "Hello", "--blocked-by", 2, "--label", "rust")
             self.assertEqual(made["task"]["id"], 4, "a deleted number is not given again")
 
@@ -111,7 +111,7 @@ class SharesItsDirectory(Beside):
         ]
         results = self.play(before, act, after)
         listed = results[len(before)]
-        for fact in ("#1 [completed] Write the store", "#2 [pending] Test it", "kim", "#4 [pending] From taskbus"):
+        for fact in ("#1 [completed] Write the store", "#2 [pending] Test it", "amp", "#4 [pending] From taskbus"):
             self.assertIn(fact, listed)
         self.assertIn("blocked by #2", listed)
         self.assertNotIn("blocked by #1", listed, "a completed blocker blocks no more")
@@ -137,7 +137,7 @@ class SharesItsDirectory(Beside):
             [("TaskGet", {"taskId": "2"}), ("TaskList", {})],
         )
         self.assertIn("#1 [in_progress] First", results[0])
-        self.assertIn("kim", results[0])
+        self.assertIn("amp", results[0])
         self.assertIn("#2 [pending] Second", results[0])
         self.assertIn("[blocked by #1]", results[0])
         self.assertIn("Second", results[2])
@@ -184,8 +184,8 @@ class IsMirrored(Beside):
             self.until("the claim", lambda: self.place.task(first)["owner"] == "claude-1")
             self.until("the new task", lambda: self.shared("Found on the way"))
             self.place.cli("update", second, "--description", "Changed on the list")
-            self.place.cli("--as", "kim", "claim", self.shared("Found on the way")["id"])
-            self.until("the claim on the list", lambda: self.file(3).get("owner") == "kim")
+            self.place.cli("--as", "amp", "claim", self.shared("Found on the way")["id"])
+            self.until("the claim on the list", lambda: self.file(3).get("owner") == "amp")
 
         after = [
             ("TaskUpdate", {"taskId": "1", "status": "completed"}),
@@ -200,7 +200,7 @@ class IsMirrored(Beside):
         self.until("the completion", lambda: self.place.task(first)["status"] == "completed")
         found = self.shared("Found on the way")
         self.until("the list's word", lambda: self.file(3)["status"] == "in_progress")
-        self.assertEqual((found["owner"], self.place.task(found["id"])["status"]), ("kim", "in_progress"))
+        self.assertEqual((found["owner"], self.place.task(found["id"])["status"]), ("amp", "in_progress"))
         for path in self.directory.glob("[0-9]*.json"):
             path.unlink()
         self.place.cli("update", second, "--description", "Still here")

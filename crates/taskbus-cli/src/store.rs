@@ -206,7 +206,7 @@ mod tests {
 
     fn parsed(given: &str) -> Result<StoreUrl, String> {
         let around = || Surroundings {
-            home: Some("/home/sam".into()),
+            home: Some("/home/zed".into()),
             list_id: Some("sprint".to_owned()),
             ..Surroundings::default()
         };
@@ -241,7 +241,7 @@ mod tests {
         check("file:/x/sessions?session=s-1", session("/x/sessions", "s-1"));
         check("file:?session=s-1", session(".", "s-1"));
         check("claude:/x/tasks/a", StoreUrl::Claude("/x/tasks/a".into()));
-        check("claude:", StoreUrl::Claude("/home/sam/.claude/tasks/sprint".into()));
+        check("claude:", StoreUrl::Claude("/home/zed/.claude/tasks/sprint".into()));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn claude_alone_needs_a_list() {
-        let nowhere = || Surroundings { home: Some("/home/sam".into()), ..Surroundings::default() };
+        let nowhere = || Surroundings { home: Some("/home/zed".into()), ..Surroundings::default() };
         let error = parse(OsStr::new("claude:"), &nowhere).unwrap_err().to_string();
         assert!(error.contains("CLAUDE_CODE_TASK_LIST_ID") && error.contains("claude:DIR"), "{error}");
     }

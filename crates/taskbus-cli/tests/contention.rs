@@ -191,10 +191,10 @@ fn without_a_lease_it_comes_back_when_the_heartbeat_is_missed() {
 fn a_new_holder_of_a_dead_ones_name_cannot_write_with_its_fence() {
     let place = Place::new();
     let id = plan(&place, 1)[0];
-    let mut first = Server::named(&place.store(), "kim");
+    let mut first = Server::named(&place.store(), "amp");
     let fence = first.ok("task_claim", json!({"task_id": id, "lease_seconds": 1}))["task"]["fence"].clone();
     drop(first);
-    let mut second = Server::named(&place.store(), "kim");
+    let mut second = Server::named(&place.store(), "amp");
     let again = second.ok("task_next", json!({"channel": LIST, "wait_seconds": 10}))["task"].clone();
     assert_eq!(again["id"], json!(id));
     let late = json!({"task_id": id, "status": "completed", "fence": fence});

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn stamp() -> Stamp {
-        Stamp { at: Timestamp::from_millis(5), by: Some(Identity::new("Sam").unwrap()) }
+        Stamp { at: Timestamp::from_millis(5), by: Some(Identity::new("Zed").unwrap()) }
     }
 
     #[test]

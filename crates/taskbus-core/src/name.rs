@@ -186,7 +186,7 @@ mod tests {
     fn identities_have_a_limit_and_a_parent() {
         assert!(Identity::new("a".repeat(128)).is_ok());
         assert!(Identity::new("a".repeat(129)).is_err());
-        assert_eq!(Identity::new("Sam/impl").unwrap().parent(), Some("Sam"));
-        assert_eq!(Identity::new("Sam").unwrap().parent(), None);
+        assert_eq!(Identity::new("Zed/impl").unwrap().parent(), Some("Zed"));
+        assert_eq!(Identity::new("Zed").unwrap().parent(), None);
     }
 }

@@ -1,5 +1,5 @@
 //! Names of sessions: how a wished name becomes a display name that nobody else holds
-//! (Sam, Sam2, Sam3; children P/x, P/x-2, P/x-3).
+//! (Zed, Zed2, Zed3; children P/x, P/x-2, P/x-3).
 
 use crate::limits;
 use crate::name::Identity;
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn names_count_up() {
-        let name = |parent, attempt| display_name("Sam", parent, attempt).unwrap().to_string();
-        assert_eq!([name(None, 1), name(None, 2)], ["Sam", "Sam2"]);
-        assert_eq!([name(Some("P"), 1), name(Some("P"), 2)], ["P/Sam", "P/Sam-2"]);
+        let name = |parent, attempt| display_name("Zed", parent, attempt).unwrap().to_string();
+        assert_eq!([name(None, 1), name(None, 2)], ["Zed", "Zed2"]);
+        assert_eq!([name(Some("P"), 1), name(Some("P"), 2)], ["P/Zed", "P/Zed-2"]);
     }
 
     #[test]

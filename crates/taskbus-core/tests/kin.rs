@@ -21,7 +21,7 @@ fn board(policy: Policy) -> Board {
 }
 
 fn facts() -> Facts {
-    Facts { now: Timestamp::from_millis(START), caller: Some(Identity::new("sam").unwrap()) }
+    Facts { now: Timestamp::from_millis(START), caller: Some(Identity::new("zed").unwrap()) }
 }
 
 /// As a store does it: what is refused leaves nothing behind.

@@ -150,7 +150,7 @@ struct Run {
 }
 
 fn person(at: usize) -> Identity {
-    Identity::new(["sam", "kim", "lee"][at % 3]).unwrap()
+    Identity::new(["zed", "amp", "jan"][at % 3]).unwrap()
 }
 
 impl Run {

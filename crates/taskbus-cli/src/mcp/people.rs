@@ -232,14 +232,14 @@ mod tests {
         let engine = desk().engine().unwrap();
         let client = Client::named("Claude Code");
         let thread = Client { thread: Some("019ac-0000-77aa88bb"), ..client };
-        let everything = people(Some("Rob"), Some("0a1b2c3d-9999"));
-        assert_eq!(acting(&everything, &engine, &thread, Some("Kim")), ("Kim".to_owned(), false));
+        let everything = people(Some("Roo"), Some("0a1b2c3d-9999"));
+        assert_eq!(acting(&everything, &engine, &thread, Some("Amp")), ("Amp".to_owned(), false));
         assert_eq!(acting(&everything, &engine, &thread, None), ("claude-code-77aa88bb".to_owned(), true));
-        assert_eq!(acting(&everything, &engine, &client, None), ("Rob".to_owned(), true));
+        assert_eq!(acting(&everything, &engine, &client, None), ("Roo".to_owned(), true));
         let session = people(None, Some("0a1b2c3d-9999"));
         assert_eq!(acting(&session, &engine, &client, None), ("claude-code-c3d-9999".to_owned(), true));
-        let child = people(Some("Sam/impl"), None);
-        assert_eq!(acting(&child, &engine, &client, None), ("Sam/impl".to_owned(), true));
+        let child = people(Some("Zed/impl"), None);
+        assert_eq!(acting(&child, &engine, &client, None), ("Zed/impl".to_owned(), true));
         let bare = people(None, None);
         assert_eq!(acting(&bare, &engine, &Client::named("\u{1b}/"), None).0, format!("agent-{}", std::process::id()));
     }
@@ -248,31 +248,31 @@ mod tests {
     fn the_only_registered_name_is_meant() {
         let engine = desk().engine().unwrap();
         let (people, client) = (people(None, None), Client::named("c"));
-        client.ask(|asked| people.remember(&Identity::new("Sam").unwrap(), asked));
-        assert_eq!(acting(&people, &engine, &client, None), ("Sam".to_owned(), false));
-        client.ask(|asked| people.remember(&Identity::new("Kim").unwrap(), asked));
+        client.ask(|asked| people.remember(&Identity::new("Zed").unwrap(), asked));
+        assert_eq!(acting(&people, &engine, &client, None), ("Zed".to_owned(), false));
+        client.ask(|asked| people.remember(&Identity::new("Amp").unwrap(), asked));
         assert_eq!(acting(&people, &engine, &client, None), (format!("c-{}", std::process::id()), true));
     }
 
     #[test]
     fn threads_keep_their_names_apart() {
         let engine = desk().engine().unwrap();
-        let people = people(Some("Rob"), None);
+        let people = people(Some("Roo"), None);
         let [a, b] = ["thread-a", "thread-b"].map(|thread| Client { thread: Some(thread), ..Client::named("codex") });
-        a.ask(|asked| people.remember(&Identity::new("Sam").unwrap(), asked));
-        assert_eq!(acting(&people, &engine, &a, None), ("Sam".to_owned(), false));
+        a.ask(|asked| people.remember(&Identity::new("Zed").unwrap(), asked));
+        assert_eq!(acting(&people, &engine, &a, None), ("Zed".to_owned(), false));
         assert_eq!(acting(&people, &engine, &b, None), ("codex-thread-b".to_owned(), true));
         assert_eq!(acting(&people, &engine, &b, None), ("codex-thread-b".to_owned(), true));
     }
 
     #[test]
     fn reading_takes_no_name() {
-        let people = people(Some("Rob"), None);
+        let people = people(Some("Roo"), None);
         let engine = desk().engine().unwrap();
         Client::named("c").ask(|asked| {
             let reading = |given: Option<&str>| people.reading(given.map(str::to_owned), asked, &engine);
             assert_eq!(reading(None).unwrap(), None);
-            assert_eq!(reading(Some("Kim")).unwrap().unwrap().as_str(), "Kim");
+            assert_eq!(reading(Some("Amp")).unwrap().unwrap().as_str(), "Amp");
             assert!(reading(Some("a\nb")).is_err());
         });
     }

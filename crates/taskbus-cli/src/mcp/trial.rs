@@ -54,7 +54,7 @@ pub(super) fn offered(name: &str) -> Offered {
 /// A desk over an empty store.
 pub(super) fn desk() -> Desk {
     let nowhere = || Failure::shape("channel", "channel is required here");
-    on(Arc::new(MemoryStore::new()), many(Err(nowhere()), Err(nowhere())), "Rob")
+    on(Arc::new(MemoryStore::new()), many(Err(nowhere()), Err(nowhere())), "Roo")
 }
 
 /// A desk with the list `tasks/t`.

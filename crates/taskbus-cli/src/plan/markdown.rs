@@ -284,7 +284,7 @@ mod tests {
         check("- [ ] a (after: x, #7)", &["0 a <x <#7"]);
         check("- [ ] a after:x,y @rust (id: z) @env:prod", &["0 a |z <x <y @rust @env:prod"]);
         check("- [ ] mail me@example.org (see below)", &["0 mail me@example.org (see below)"]);
-        check("- [ ] ask @Sam", &["0 ask @Sam"]);
+        check("- [ ] ask @Zed", &["0 ask @Zed"]);
         check("- [ ] @rust", &["0  @rust"]);
         check("- [ ] naïve\u{2003}@rust", &["0 naïve @rust"]);
     }

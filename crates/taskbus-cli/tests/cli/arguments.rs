@@ -177,9 +177,9 @@ fn empty_variables_are_none() {
     let place = Place::new();
     place.ok(&["add", "one"]);
     let mut command = place.command(&["--json", "status"]);
-    command.env("TASKBUS_AS", "").env("USER", "pat").env("TASKBUS_STORE", "").env("XDG_DATA_HOME", "");
+    command.env("TASKBUS_AS", "").env("USER", "poe").env("TASKBUS_STORE", "").env("XDG_DATA_HOME", "");
     let status = run(&mut command).value();
-    assert_eq!(status["as"], "pat");
+    assert_eq!(status["as"], "poe");
     assert!(status["store"].as_str().unwrap().ends_with("/home/.local/share/taskbus/taskbus.db"), "{status}");
     let mut command = place.command(&["--json", "list"]);
     command.env("TASKBUS_LIST", "");
@@ -190,8 +190,8 @@ fn empty_variables_are_none() {
 #[test]
 fn flags_win_over_variables() {
     let place = Place::new();
-    let added = place.ok(&["add", "one", "--list", "other", "--as", "kim", "--create"]);
-    assert_eq!((&added["task"]["channel"], &added["task"]["created_by"]), (&json!("tasks/other"), &json!("kim")));
-    let child = place.ok(&["add", "two", "--as", "kim/helper"]);
-    assert_eq!(child["task"]["created_by"], "kim/helper");
+    let added = place.ok(&["add", "one", "--list", "other", "--as", "amp", "--create"]);
+    assert_eq!((&added["task"]["channel"], &added["task"]["created_by"]), (&json!("tasks/other"), &json!("amp")));
+    let child = place.ok(&["add", "two", "--as", "amp/helper"]);
+    assert_eq!(child["task"]["created_by"], "amp/helper");
 }

@@ -19,7 +19,7 @@ fn file(place: &Place, id: u64) -> Value {
 /// Runs a command on the directory, which needs no name of a list.
 fn in_directory(place: &Place, args: &[&str]) -> Value {
     let mut command = place.bare(&["--json"]);
-    let ran = run(command.args(args).env("TASKBUS_STORE", directory(place)).env("TASKBUS_AS", "sam"));
+    let ran = run(command.args(args).env("TASKBUS_STORE", directory(place)).env("TASKBUS_AS", "zed"));
     assert_eq!(ran.code, 0, "{ran:?}");
     ran.value()
 }
@@ -32,7 +32,7 @@ fn a_claude_directory_is_a_store_with_one_list() {
     in_directory(&place, &["add", "two", "--blocked-by", "1"]);
     assert_eq!((&file(&place, 1)["blocks"], &file(&place, 2)["blockedBy"]), (&json!(["2"]), &json!(["1"])));
     assert_eq!(in_directory(&place, &["next"])["task"]["id"], 1);
-    assert_eq!((&file(&place, 1)["status"], &file(&place, 1)["owner"]), (&json!("in_progress"), &json!("sam")));
+    assert_eq!((&file(&place, 1)["status"], &file(&place, 1)["owner"]), (&json!("in_progress"), &json!("zed")));
     assert_eq!(in_directory(&place, &["status"])["channel_from"], "the only one of this store");
     assert_eq!(in_directory(&place, &["doctor"])["ok"], true);
 }
@@ -43,7 +43,7 @@ fn the_doctor_tells_what_is_wrong_in_a_claude_directory() {
     in_directory(&place, &["add", "one"]);
     std::fs::write(place.path("tasks/sprint/2.json"), "{").unwrap();
     let mut command = place.bare(&["--json", "doctor"]);
-    let ran = run(command.env("TASKBUS_STORE", directory(&place)).env("TASKBUS_AS", "sam"));
+    let ran = run(command.env("TASKBUS_STORE", directory(&place)).env("TASKBUS_AS", "zed"));
     assert!(ran.code == 1 && ran.out.contains("2.json is no task"), "{ran:?}");
     assert_eq!(in_directory(&place, &["list"])["total"], 1, "and the list stays usable");
 }

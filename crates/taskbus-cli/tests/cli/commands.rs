@@ -36,7 +36,7 @@ fn add_answers_with_the_task() {
     assert_eq!(task["id"], 1);
     assert_eq!(
         (&task["channel"], &task["status"], &task["created_by"]),
-        (&json!("tasks/demo"), &json!("pending"), &json!("sam"))
+        (&json!("tasks/demo"), &json!("pending"), &json!("zed"))
     );
     assert_eq!((&task["labels"], &task["paths"]), (&json!(["a", "b", "c"]), &json!(["src/**"])));
     assert_eq!(task["metadata"], json!({"k": "v=w"}));
@@ -49,12 +49,12 @@ fn add_answers_with_the_task() {
 fn the_way_of_a_task() {
     let place = three();
     let claimed = place.ok(&["claim", "#001", "--lease", "30m"]);
-    assert_eq!((&claimed["task"]["owner"], &claimed["task"]["fence"]), (&json!("sam"), &json!(1)));
+    assert_eq!((&claimed["task"]["owner"], &claimed["task"]["fence"]), (&json!("zed"), &json!(1)));
     assert_eq!((&claimed["unblocked"], &claimed["warnings"]), (&json!([]), &json!([])));
-    let refusal = place.refused(&["claim", "1", "--as", "kim"]);
+    let refusal = place.refused(&["claim", "1", "--as", "amp"]);
     assert_eq!(
         (&refusal["code"], &refusal["reason"], &refusal["owner"]),
-        (&json!("conflict"), &json!("held"), &json!("sam"))
+        (&json!("conflict"), &json!("held"), &json!("zed"))
     );
     assert_eq!(place.refused(&["done", "1", "--fence", "7"])["reason"], "lease_lost");
     let done = place.ok(&["done", "1", "--result", "all of it", "--fence", "1"]);
@@ -72,7 +72,7 @@ fn next_takes_completes_and_says_why_not() {
     assert_eq!(first["task"]["id"], 1);
     let second = place.ok(&["next", "--complete", "1", "--result", "r", "--label", "rust"]);
     assert_eq!((&second["completed"]["task"]["status"], &second["task"]["id"]), (&json!("completed"), &json!(3)));
-    let both = place.ok(&["next", "--count", "5", "--label", "rust", "--as", "kim"]);
+    let both = place.ok(&["next", "--count", "5", "--label", "rust", "--as", "amp"]);
     assert_eq!(both["tasks"][0]["id"], 2);
     let none = place.ok(&["next", "--as", "amy"]);
     assert_eq!((&none["idle"]["advice"], none.get("task")), (&json!("wait"), None));
@@ -120,11 +120,11 @@ fn release_update_rm_restore() {
 fn owners_are_assigned_and_taken_away() {
     let place = three();
     assert_eq!(place.refused(&["update", "1", "--owner", "stranger"])["code"], "not_found");
-    place.ok(&["next", "--as", "kim", "--parent", "3"]);
-    assert_eq!(place.ok(&["update", "1", "--owner", "kim"])["task"]["owner"], "kim");
+    place.ok(&["next", "--as", "amp", "--parent", "3"]);
+    assert_eq!(place.ok(&["update", "1", "--owner", "amp"])["task"]["owner"], "amp");
     assert_eq!(place.refused(&["claim", "1"])["reason"], "assigned");
     assert_eq!(place.ok(&["update", "1", "--owner", ""])["task"].get("owner"), None);
-    assert_eq!(place.ok(&["list", "--owner", "kim"])["tasks"], json!([]));
+    assert_eq!(place.ok(&["list", "--owner", "amp"])["tasks"], json!([]));
 }
 
 #[test]
@@ -196,12 +196,12 @@ fn who_lists_status_doctor() {
     let place = three();
     place.ok(&["claim", "1"]);
     let who = place.ok(&["who"]);
-    assert_eq!((&who["total"], &who["sessions"][0]["name"]), (&json!(1), &json!("sam")));
+    assert_eq!((&who["total"], &who["sessions"][0]["name"]), (&json!(1), &json!("zed")));
     assert_eq!(place.ok(&["lists"])["lists"], json!([{"name": "tasks/demo", "tasks": 3, "latest_seq": 4}]));
     let status = place.ok(&["status"]);
     assert_eq!(
         (&status["as"], &status["channel"], &status["durable"]),
-        (&json!("sam"), &json!("tasks/demo"), &json!(true))
+        (&json!("zed"), &json!("tasks/demo"), &json!(true))
     );
     assert_eq!((&status["tally"]["in_progress"], &status["tally"]["blocked"]), (&json!(1), &json!(1)));
     let doctor = place.ok(&["doctor"]);
@@ -251,8 +251,8 @@ fn a_repeated_key_answers_as_the_first_time() {
 fn force_is_on_record() {
     let place = three();
     place.ok(&["claim", "1"]);
-    assert_eq!(place.refused(&["release", "1", "--as", "kim"])["reason"], "held");
-    place.ok(&["release", "1", "--as", "kim", "--force"]);
+    assert_eq!(place.refused(&["release", "1", "--as", "amp"])["reason"], "held");
+    place.ok(&["release", "1", "--as", "amp", "--force"]);
     assert_eq!(place.ok(&["log", "1"])["history"][0]["kind"], "forced");
 }
 

@@ -40,7 +40,7 @@ fn a_checklist_becomes_tasks() {
     );
     assert_eq!((&rows[2]["open_blockers"], &rows[3]["open_blockers"]), (&json!([]), &json!([1])));
     assert_eq!(place.ok(&["show", "1"])["task"]["description"], "Text below is the description.");
-    assert_eq!(place.ok(&["show", "2"])["task"]["owner"], "sam");
+    assert_eq!(place.ok(&["show", "2"])["task"]["owner"], "zed");
     assert_eq!(place.ok(&["doctor"])["ok"], true);
 }
 

@@ -13,7 +13,7 @@ fn file(place: &Place, name: &str) -> Value {
 /// Runs a command on another store; its answer.
 #[track_caller]
 fn on(place: &Place, store: &str, args: &[&str]) -> Value {
-    let mut command = place.bare(&["--json", "--store", store, "--as", "sam"]);
+    let mut command = place.bare(&["--json", "--store", store, "--as", "zed"]);
     let ran = run(command.args(args));
     assert_eq!(ran.code, 0, "{args:?}: {ran:?}");
     ran.value()

@@ -48,10 +48,10 @@ impl Place {
         url
     }
 
-    /// A command that knows nothing but this place: the list `demo`, the name `sam`.
+    /// A command that knows nothing but this place: the list `demo`, the name `zed`.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bare(args);
-        command.env("TASKBUS_STORE", self.store()).env("TASKBUS_LIST", "demo").env("TASKBUS_AS", "sam");
+        command.env("TASKBUS_STORE", self.store()).env("TASKBUS_LIST", "demo").env("TASKBUS_AS", "zed");
         command
     }
 
@@ -134,7 +134,7 @@ fn ran(output: &Output) -> Ran {
 pub fn git(dir: &Path, args: &[&str]) {
     let mut command = Command::new("git");
     command.args(args).current_dir(dir).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-    for (name, value) in [("NAME", "sam"), ("EMAIL", "sam@example.org")] {
+    for (name, value) in [("NAME", "zed"), ("EMAIL", "zed@example.org")] {
         command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
     }
     let output = command.output().expect("git is needed for this test");

@@ -130,7 +130,7 @@ fn base(tool: &str, field: &str) -> Vec<(&'static str, String)> {
     let base = |pairs: &[(&'static str, &str)]| pairs.iter().map(|(name, json)| (*name, (*json).to_owned())).collect();
     let channel = ("channel", r#""tasks/t""#);
     match (tool, field) {
-        ("register", _) => base(&[("name", r#""Kim""#)]),
+        ("register", _) => base(&[("name", r#""Amp""#)]),
         ("create_channel", _) => base(&[("name", r#""tasks/t""#)]),
         ("task_create", _) => base(&[channel, ("subject", r#""s""#)]),
         ("task_plan", _) => base(&[channel, ("tasks", r#"[{"subject":"s"}]"#)]),
@@ -232,7 +232,7 @@ fn listed(before: &str, schema: &Value) -> Vec<(String, bool)> {
 fn prepared(home: &tempfile::TempDir) -> Server {
     let mut server = on_sqlite(home.path());
     // With the only name, so that no call takes one on the way.
-    server.call("register", json!({"name": "Sam"}));
+    server.call("register", json!({"name": "Zed"}));
     server.call("create_channel", json!({"name": "tasks/t"}));
     for subject in ["finished on the way", "worked on"] {
         server.call("task_create", json!({"channel": "tasks/t", "subject": subject}));

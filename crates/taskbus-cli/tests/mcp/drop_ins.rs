@@ -18,7 +18,7 @@ fn create(server: &mut Server, subject: &str) -> Value {
 
 fn lists(home: &tempfile::TempDir) -> Vec<String> {
     let lists =
-        offer(home, "sqlite:taskbus.db", "core").start().call("register", json!({"name": "Kim"}))["lists"].clone();
+        offer(home, "sqlite:taskbus.db", "core").start().call("register", json!({"name": "Amp"}))["lists"].clone();
     lists.as_array().into_iter().flatten().map(|list| list["name"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -49,13 +49,13 @@ fn two_sessions_share_a_list_and_one_starts_a_task() {
     let home = tempfile::tempdir().unwrap();
     let agent =
         |name| offer(&home, "sqlite:taskbus.db", "claude").arg("--list").arg("t").env("TASKBUS_AS", name).start();
-    let (mut rob, mut kim) = (agent("rob"), agent("kim"));
-    let id = create(&mut rob, "a");
+    let (mut roo, mut amp) = (agent("roo"), agent("amp"));
+    let id = create(&mut roo, "a");
     let start = json!({"taskId": id, "status": "in_progress"});
-    assert_eq!(rob.call("TaskUpdate", start.clone())["owner"], "rob");
-    assert_eq!(kim.refusal("TaskUpdate", start.clone())["owner"], "rob");
-    drop(rob);
-    assert_eq!(kim.call("TaskUpdate", start)["owner"], "kim", "who has ended holds nothing");
+    assert_eq!(roo.call("TaskUpdate", start.clone())["owner"], "roo");
+    assert_eq!(amp.refusal("TaskUpdate", start.clone())["owner"], "roo");
+    drop(roo);
+    assert_eq!(amp.call("TaskUpdate", start)["owner"], "amp", "who has ended holds nothing");
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn the_usual_tools_work_on_a_store_of_one_list_under_any_name() {
     let home = tempfile::tempdir().unwrap();
     for (store, channel) in [("file:s.tasks.json", "tasks/s"), ("claude:dir", "tasks/dir")] {
         let mut server = offer(&home, store, "core").start();
-        let made = server.call("task_create", json!({"subject": "a", "as": "Sam/impl"}));
-        assert_eq!((&made["created_by"], &made["channel"]), (&json!("Sam/impl"), &json!(channel)));
-        let taken = server.call("task_next", json!({"channel": channel, "as": "Kim"}));
-        assert_eq!((&taken["task"]["id"], &taken["task"]["owner"]), (&made["id"], &json!("Kim")));
+        let made = server.call("task_create", json!({"subject": "a", "as": "Zed/impl"}));
+        assert_eq!((&made["created_by"], &made["channel"]), (&json!("Zed/impl"), &json!(channel)));
+        let taken = server.call("task_next", json!({"channel": channel, "as": "Amp"}));
+        assert_eq!((&taken["task"]["id"], &taken["task"]["owner"]), (&made["id"], &json!("Amp")));
         assert_eq!(server.call("task_list", json!({"as": "nobody yet"}))["total"], 1);
         let other = server.refusal("task_list", json!({"channel": "tasks/other"}));
         assert!(other["message"].as_str().unwrap().contains(&format!("has one list, {channel},")), "{other}");

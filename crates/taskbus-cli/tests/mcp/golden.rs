@@ -24,7 +24,7 @@ fn play(set: &str, store: &str) -> String {
     let steps: Vec<Value> =
         serde_json::from_str(&fs::read_to_string(sessions().join(format!("{set}.json"))).unwrap()).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let mut server = Launch::new(home.path(), store).arg("--tools").arg(set).env("TASKBUS_AS", "sam");
+    let mut server = Launch::new(home.path(), store).arg("--tools").arg(set).env("TASKBUS_AS", "zed");
     if store.starts_with("sqlite:") {
         server = server.arg("--list").arg("demo");
     }

@@ -131,10 +131,10 @@ fn names_come_from_what_the_connection_says() {
     let codex = json!({"name": "task_create", "arguments": {"channel": "tasks/t", "subject": "s"},
         "_meta": {"threadId": "0199-aabbccdd", "sessionId": "x"}});
     assert_eq!(server.request("tools/call", codex)["result"]["structuredContent"]["created_by"], "test-aabbccdd");
-    let mut named = Launch::new(home.path(), "memory:").env("TASKBUS_AS", "Rob").start();
-    assert_eq!(named.call("create_channel", json!({"name": "tasks/t"}))["as"], "Rob");
-    assert_eq!(named.call("register", json!({"name": "Kim"}))["as"], "Kim");
-    assert_eq!(named.call("task_create", json!({"channel": "tasks/t", "subject": "s"}))["created_by"], "Kim");
+    let mut named = Launch::new(home.path(), "memory:").env("TASKBUS_AS", "Roo").start();
+    assert_eq!(named.call("create_channel", json!({"name": "tasks/t"}))["as"], "Roo");
+    assert_eq!(named.call("register", json!({"name": "Amp"}))["as"], "Amp");
+    assert_eq!(named.call("task_create", json!({"channel": "tasks/t", "subject": "s"}))["created_by"], "Amp");
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn a_log_is_kept_only_where_it_is_asked_for() {
 fn a_heartbeat_keeps_an_idle_session_alive() {
     let home = tempfile::tempdir().unwrap();
     let mut server = on_sqlite(home.path());
-    server.call("register", json!({"name": "Sam"}));
+    server.call("register", json!({"name": "Zed"}));
     let file = home.path().join("taskbus.db");
     let alive_until = || -> i64 {
         let store = rusqlite::Connection::open(&file).unwrap();

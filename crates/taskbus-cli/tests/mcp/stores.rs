@@ -48,7 +48,7 @@ fn a_missing_store_is_made_by_the_first_call() {
     shakes_hands_at_once(home.path(), store);
     assert!(!home.path().join("new").exists(), "the handshake opened the store");
     let (mut server, _) = shake(home.path(), store);
-    assert_eq!(server.call("register", json!({"name": "Sam"}))["as"], "Sam");
+    assert_eq!(server.call("register", json!({"name": "Zed"}))["as"], "Zed");
     assert!(home.path().join("new/dir/taskbus.db").exists());
 }
 
@@ -60,7 +60,7 @@ fn a_store_that_is_none_is_left_alone() {
         fs::write(&file, content).unwrap();
         shakes_hands_at_once(home.path(), "sqlite:taskbus.db");
         let (mut server, _) = shake(home.path(), "sqlite:taskbus.db");
-        for (tool, arguments) in [("register", json!({"name": "Sam"})), ("task_list", json!({"channel": "tasks/t"}))] {
+        for (tool, arguments) in [("register", json!({"name": "Zed"})), ("task_list", json!({"channel": "tasks/t"}))] {
             says(&server.refusal(tool, arguments), "store_damaged", &["taskbus.db", "left untouched"]);
         }
         drop(server);
@@ -78,7 +78,7 @@ fn a_damaged_store_is_left_alone() {
     fs::write(&file, &content).unwrap();
     shakes_hands_at_once(home.path(), "sqlite:taskbus.db");
     let (mut server, _) = shake(home.path(), "sqlite:taskbus.db");
-    says(&server.refusal("register", json!({"name": "Sam"})), "store_damaged", &["taskbus.db", "left untouched"]);
+    says(&server.refusal("register", json!({"name": "Zed"})), "store_damaged", &["taskbus.db", "left untouched"]);
     drop(server);
     assert_eq!(fs::read(&file).unwrap(), content);
 }
@@ -122,17 +122,17 @@ fn a_store_that_is_locked_says_so_after_a_while() {
     locker.execute_batch("BEGIN EXCLUSIVE").unwrap();
     shakes_hands_at_once(home.path(), "sqlite:taskbus.db");
     let (mut server, _) = shake(home.path(), "sqlite:taskbus.db");
-    let refusal = server.refusal("register", json!({"name": "Sam"}));
+    let refusal = server.refusal("register", json!({"name": "Zed"}));
     says(&refusal, "store_busy", &["taskbus.db", "nothing was written", "same call again"]);
     assert_eq!(refusal["retryable"], true);
     // A call that waits for the lock does not keep the process from ending.
-    server.begin("tools/call", json!({"name": "register", "arguments": {"name": "Kim"}}));
+    server.begin("tools/call", json!({"name": "register", "arguments": {"name": "Amp"}}));
     server.request("ping", json!({}));
     let (status, time, _) = server.end();
     assert!(status.success() && time < Duration::from_secs(1), "{time:?}");
     locker.execute_batch("ROLLBACK").unwrap();
     let (mut server, _) = shake(home.path(), "sqlite:taskbus.db");
-    assert_eq!(server.call("register", json!({"name": "Kim"}))["as"], "Kim");
+    assert_eq!(server.call("register", json!({"name": "Amp"}))["as"], "Amp");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_store_with_a_wrong_name_is_explained() {
     for store in ["postgres://h/d", "sqlite:", "x.db"] {
         shakes_hands_at_once(home.path(), store);
         let (mut server, _) = shake(home.path(), store);
-        says(&server.refusal("register", json!({"name": "Sam"})), "store_unavailable", &["sqlite:PATH"]);
+        says(&server.refusal("register", json!({"name": "Zed"})), "store_unavailable", &["sqlite:PATH"]);
     }
 }
 

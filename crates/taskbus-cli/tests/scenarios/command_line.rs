@@ -16,8 +16,8 @@ impl CommandLine {
     pub(crate) fn new(place: &Path) -> Self {
         let fresh = Self { store: place.join("scenario.db") };
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let first = fresh.run("sam", &words(&["add", "makes the list", "--create"]), "").unwrap();
-        fresh.run("sam", &words(&["rm", &first["task"]["id"].to_string()]), "").unwrap();
+        let first = fresh.run("zed", &words(&["add", "makes the list", "--create"]), "").unwrap();
+        fresh.run("zed", &words(&["rm", &first["task"]["id"].to_string()]), "").unwrap();
         fresh
     }
 

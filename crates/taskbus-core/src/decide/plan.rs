@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_done_already_blocks_nothing() {
         let mut board = Board::new(ListRules::default());
-        let caller = Identity::new("Sam").unwrap();
+        let caller = Identity::new("Zed").unwrap();
         let facts = Facts { now: Timestamp::from_millis(5), caller: Some(caller.clone()) };
         let tasks =
             [planned("late", &["early", "mid"], false), planned("early", &[], true), planned("mid", &["early"], false)];

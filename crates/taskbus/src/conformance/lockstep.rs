@@ -76,7 +76,7 @@ pub fn step(random: &mut Random, ids: &mut Vec<Value>, seen: &mut Seen, left: &m
     }
 }
 
-const ACTORS: [&str; 3] = ["sam", "kim", "lee"];
+const ACTORS: [&str; 3] = ["zed", "amp", "jan"];
 
 fn remember(ids: &mut Vec<Value>, tool: &str, answer: &Value) {
     match tool {
@@ -165,7 +165,7 @@ fn patch(random: &mut Random, ids: &[Value]) -> Value {
 
 const FIELDS: [(&str, &[&str]); 8] = [
     ("status", &["pending", "in_progress", "completed"]),
-    ("owner", &["", "sam", "kim", "nobody-ever"]),
+    ("owner", &["", "zed", "amp", "nobody-ever"]),
     ("description", &["", "long"]),
     ("parent", &["0"]),
     ("lease_seconds", &["5", "60"]),

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! # a remark
-//! sam: create A subject="Port it" labels=rust   -> status=pending revision=1
-//! kim: claim A lease_seconds=60                 -> owner=kim fence=1
-//! sam: claim A                                  ! conflict reason=held owner=kim
+//! zed: create A subject="Port it" labels=rust   -> status=pending revision=1
+//! amp: claim A lease_seconds=60                 -> owner=amp fence=1
+//! zed: claim A                                  ! conflict reason=held owner=amp
 //! clock +61
-//! kim dies
+//! amp dies
 //! ```
 //!
 //! Capital names stand for task ids. `create` and `plan` bind them: `plan A B/A C<A,B` makes B under A, and C

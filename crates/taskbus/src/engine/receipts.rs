@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn a_claim_and_the_update_that_means_the_same_are_one_call() {
-        let sam = Identity::new("Sam").unwrap();
-        let raw = Patch { owner: Some(Some(sam.clone())), status: Some(Status::InProgress), ..Patch::default() };
-        assert_eq!(update(Patch::claim(sam.clone(), None)), update(raw));
-        assert_ne!(update(Patch::claim(sam.clone(), None)), update(Patch::claim(sam, Some(LeaseAsk::Seconds(5)))));
+        let zed = Identity::new("Zed").unwrap();
+        let raw = Patch { owner: Some(Some(zed.clone())), status: Some(Status::InProgress), ..Patch::default() };
+        assert_eq!(update(Patch::claim(zed.clone(), None)), update(raw));
+        assert_ne!(update(Patch::claim(zed.clone(), None)), update(Patch::claim(zed, Some(LeaseAsk::Seconds(5)))));
         assert_ne!(update(Patch::release()), update(Patch::delete()));
     }
 

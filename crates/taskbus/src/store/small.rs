@@ -367,8 +367,8 @@ mod tests {
     fn start() -> (Arc<Shelf>, Engine, Identity) {
         let shelf = Arc::new(Shelf::default());
         let engine = Engine::new(Arc::new(Small::new(Arc::clone(&shelf)).unwrap()), Limits::default());
-        let sam = engine.register(&Registration { name: "sam".to_owned(), ..Registration::default() }).unwrap().name;
-        (shelf, engine, sam)
+        let zed = engine.register(&Registration { name: "zed".to_owned(), ..Registration::default() }).unwrap().name;
+        (shelf, engine, zed)
     }
 
     fn ask(engine: &Engine, caller: &Identity, command: Command) -> Result<TaskView, Error> {
@@ -386,77 +386,77 @@ mod tests {
 
     #[test]
     fn the_engine_runs_over_rows_and_follows_those_that_others_change() {
-        let (shelf, engine, sam) = start();
-        let a = ask(&engine, &sam, draft("a")).unwrap();
-        let b = ask(&engine, &sam, draft("b")).unwrap();
+        let (shelf, engine, zed) = start();
+        let a = ask(&engine, &zed, draft("a")).unwrap();
+        let b = ask(&engine, &zed, draft("b")).unwrap();
         shelf.change(|rows| {
             let first = rows.get_mut(&a.id).unwrap();
             first.subject = Subject::new("other").unwrap();
             first.revision = 0;
             rows.remove(&b.id);
         });
-        let got = engine.get(Some(&sam), &a.id, true).unwrap();
+        let got = engine.get(Some(&zed), &a.id, true).unwrap();
         assert_eq!((got.task.subject.as_str(), got.task.revision), ("other", 2));
         assert_eq!(got.history.unwrap().len(), 2);
-        assert!(matches!(engine.get(Some(&sam), &b.id, false), Err(Error::Refused(Refusal::NotFound(_)))));
-        assert_eq!(ask(&engine, &sam, Command::Restore(b.id.clone())).unwrap().subject.as_str(), "b");
+        assert!(matches!(engine.get(Some(&zed), &b.id, false), Err(Error::Refused(Refusal::NotFound(_)))));
+        assert_eq!(ask(&engine, &zed, Command::Restore(b.id.clone())).unwrap().subject.as_str(), "b");
         assert!(shelf.rows.lock().unwrap().contains_key(&b.id));
     }
 
     #[test]
     fn a_row_that_cannot_be_read_is_neither_gone_nor_a_task_and_blocks() {
-        let (shelf, engine, sam) = start();
-        let a = ask(&engine, &sam, draft("a")).unwrap();
+        let (shelf, engine, zed) = start();
+        let a = ask(&engine, &zed, draft("a")).unwrap();
         let waits = Draft { blocked_by: vec![a.id.clone()], ..Draft::new(Subject::new("b").unwrap()) };
-        let b = ask(&engine, &sam, Command::Create(Box::new(waits))).unwrap();
+        let b = ask(&engine, &zed, Command::Create(Box::new(waits))).unwrap();
         shelf.torn.lock().unwrap().push(a.id.clone());
         shelf.change(|_| {});
-        assert!(matches!(engine.get(Some(&sam), &a.id, false), Err(Error::Store(StoreError::Damaged { .. }))));
-        assert_eq!(engine.get(Some(&sam), &b.id, false).unwrap().task.open_blockers, std::slice::from_ref(&a.id));
+        assert!(matches!(engine.get(Some(&zed), &a.id, false), Err(Error::Store(StoreError::Damaged { .. }))));
+        assert_eq!(engine.get(Some(&zed), &b.id, false).unwrap().task.open_blockers, std::slice::from_ref(&a.id));
         shelf.torn.lock().unwrap().clear();
         shelf.change(|_| {});
-        assert_eq!(engine.get(Some(&sam), &a.id, false).unwrap().task.subject.as_str(), "a");
+        assert_eq!(engine.get(Some(&zed), &a.id, false).unwrap().task.subject.as_str(), "a");
         assert_eq!(engine.lists().unwrap()[0].tasks, 2);
     }
 
     #[test]
     fn a_task_is_held_by_whoever_claimed_it_though_nobody_keeps_sessions() {
-        let (shelf, engine, sam) = start();
-        let a = ask(&engine, &sam, draft("a")).unwrap();
-        ask(&engine, &sam, Command::Update(a.id.clone(), Box::new(Patch::claim(sam.clone(), None)))).unwrap();
+        let (shelf, engine, zed) = start();
+        let a = ask(&engine, &zed, draft("a")).unwrap();
+        ask(&engine, &zed, Command::Update(a.id.clone(), Box::new(Patch::claim(zed.clone(), None)))).unwrap();
         let other = Engine::new(Arc::new(Small::new(Arc::clone(&shelf)).unwrap()), Limits::default());
-        let kim = other.register(&Registration { name: "kim".to_owned(), ..Registration::default() }).unwrap().name;
-        let claim = Patch::claim(kim.clone(), None);
-        let refused = ask(&other, &kim, Command::Update(a.id.clone(), Box::new(claim)));
+        let amp = other.register(&Registration { name: "amp".to_owned(), ..Registration::default() }).unwrap().name;
+        let claim = Patch::claim(amp.clone(), None);
+        let refused = ask(&other, &amp, Command::Update(a.id.clone(), Box::new(claim)));
         assert!(matches!(refused, Err(Error::Refused(Refusal::Conflict(_)))));
         assert_eq!(other.tick().unwrap().reclaimed, 0);
     }
 
     #[test]
     fn what_is_refused_or_fails_is_kept_nowhere() {
-        let (shelf, engine, sam) = start();
-        let a = ask(&engine, &sam, draft("a")).unwrap();
+        let (shelf, engine, zed) = start();
+        let a = ask(&engine, &zed, draft("a")).unwrap();
         let before = shelf.rows.lock().unwrap().clone();
         let itself = Patch { add_blocked_by: vec![a.id.clone()], ..Patch::complete(None) };
-        let refused = ask(&engine, &sam, Command::Update(a.id.clone(), Box::new(itself)));
+        let refused = ask(&engine, &zed, Command::Update(a.id.clone(), Box::new(itself)));
         assert!(matches!(refused, Err(Error::Refused(Refusal::Invalid(Invalid::Itself { .. })))));
         shelf.jammed.store(true, Ordering::SeqCst);
-        assert!(matches!(ask(&engine, &sam, draft("lost")), Err(Error::Store(StoreError::Busy { .. }))));
+        assert!(matches!(ask(&engine, &zed, draft("lost")), Err(Error::Store(StoreError::Busy { .. }))));
         let done = Command::Update(a.id.clone(), Box::new(Patch::complete(None)));
-        assert!(ask(&engine, &sam, done.clone()).is_err());
+        assert!(ask(&engine, &zed, done.clone()).is_err());
         assert_eq!(*shelf.rows.lock().unwrap(), before);
-        let got = engine.get(Some(&sam), &a.id, true).unwrap();
+        let got = engine.get(Some(&zed), &a.id, true).unwrap();
         assert_eq!((got.task.status, got.task.revision, got.history.unwrap().len()), (Status::Pending, 1, 1));
         shelf.jammed.store(false, Ordering::SeqCst);
-        assert_eq!(ask(&engine, &sam, done).unwrap().revision, 2);
+        assert_eq!(ask(&engine, &zed, done).unwrap().revision, 2);
     }
 
     #[test]
     fn it_has_the_list_of_its_rows_and_no_other() {
-        let (_, engine, sam) = start();
+        let (_, engine, zed) = start();
         let (own, other) = (ListName::from_short("shelf").unwrap(), ListName::from_short("other").unwrap());
-        assert_eq!(engine.create_list(&sam, &own, ListRules::default()).unwrap().name, own);
-        let error = engine.create_list(&sam, &other, ListRules::default()).unwrap_err();
+        assert_eq!(engine.create_list(&zed, &own, ListRules::default()).unwrap().name, own);
+        let error = engine.create_list(&zed, &other, ListRules::default()).unwrap_err();
         assert!(error.to_string().contains("tasks/other"), "{error}");
         assert_eq!(engine.lists().unwrap().len(), 1);
     }

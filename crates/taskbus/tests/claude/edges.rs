@@ -20,20 +20,20 @@ use crate::support::Place;
 struct Desk {
     place: Place,
     engine: Engine,
-    sam: Identity,
+    zed: Identity,
 }
 
 fn desk(place: Place) -> Desk {
     let rows = ClaudeStore::open(&place.path(), ClaudeOptions::default()).unwrap();
     let engine = Engine::new(Arc::new(Small::new(rows).unwrap()), Limits::default());
-    let sam = engine.register(&Registration { name: "Sam".to_owned(), ..Registration::default() }).unwrap().name;
-    Desk { place, engine, sam }
+    let zed = engine.register(&Registration { name: "Zed".to_owned(), ..Registration::default() }).unwrap().name;
+    Desk { place, engine, zed }
 }
 
 impl Desk {
     fn run(&self, command: Command) -> Result<Answer, Error> {
         let list = Some(self.engine.lists().unwrap()[0].name.clone());
-        self.engine.execute(&Request { caller: self.sam.clone(), list, command, key: None })
+        self.engine.execute(&Request { caller: self.zed.clone(), list, command, key: None })
     }
 
     fn update(&self, id: u64, patch: Patch) -> Result<Answer, Error> {
@@ -55,7 +55,7 @@ fn the_engine_works_a_claude_list() {
     desk.run(Command::Create(Box::new(draft("c")))).unwrap();
     let Answer::Next(taken) = desk.run(Command::Next(Box::default())).unwrap() else { panic!() };
     assert_eq!((&taken.tasks[0].id, taken.tasks[0].fence), (&TaskId::Number(3), 1));
-    assert_eq!(desk.place.json(3)["owner"], "Sam");
+    assert_eq!(desk.place.json(3)["owner"], "Zed");
     let Answer::Written(written) =
         desk.update(2, Patch { status: Some(Status::InProgress), ..Patch::default() }).unwrap()
     else {
@@ -63,7 +63,7 @@ fn the_engine_works_a_claude_list() {
     };
     assert!(written.warnings[0].contains("blocked"), "{:?}", written.warnings);
     desk.place.put_task(1, &json!({"status": "completed"}));
-    assert!(desk.engine.get(Some(&desk.sam), &TaskId::Number(2), false).unwrap().task.open_blockers.is_empty());
+    assert!(desk.engine.get(Some(&desk.zed), &TaskId::Number(2), false).unwrap().task.open_blockers.is_empty());
     assert_eq!(desk.place.json(2)["blockedBy"], json!(["1"]), "a completed blocker stays named");
 }
 
@@ -72,12 +72,12 @@ fn an_edit_by_claude_code_is_a_revision() {
     let desk = desk(Place::new());
     desk.run(Command::Create(Box::new(draft("a")))).unwrap();
     let id = TaskId::Number(1);
-    desk.update(1, Patch::claim(desk.sam.clone(), None)).unwrap();
+    desk.update(1, Patch::claim(desk.zed.clone(), None)).unwrap();
     let edited = |subject: &str| {
         let mut task = desk.place.json(1);
         task["subject"] = subject.into();
         desk.place.put("1.json", &task.to_string());
-        desk.engine.get(Some(&desk.sam), &id, true).unwrap()
+        desk.engine.get(Some(&desk.zed), &id, true).unwrap()
     };
     let (first, second) = (edited("x"), edited("y"));
     assert_eq!((first.task.revision, second.task.revision, second.task.updated_by), (3, 4, None));
@@ -93,7 +93,7 @@ fn an_edit_by_claude_code_is_a_revision() {
 fn a_task_that_claude_code_took_over_has_another_fence() {
     let desk = desk(Place::new());
     desk.run(Command::Create(Box::new(draft("a")))).unwrap();
-    desk.update(1, Patch::claim(desk.sam.clone(), None)).unwrap();
+    desk.update(1, Patch::claim(desk.zed.clone(), None)).unwrap();
     let mut task = desk.place.json(1);
     task["owner"] = "other".into();
     desk.place.put("1.json", &task.to_string());
@@ -109,13 +109,13 @@ fn what_cannot_be_read_blocks_and_is_said() {
     place.put("1.json", "{");
     place.put_task(2, &json!({"blockedBy": ["1"]}));
     let desk = desk(place);
-    let task = desk.engine.get(Some(&desk.sam), &TaskId::Number(2), false).unwrap();
+    let task = desk.engine.get(Some(&desk.zed), &TaskId::Number(2), false).unwrap();
     assert_eq!((task.ready, task.task.open_blockers), (false, vec![TaskId::Number(1)]));
     let Answer::Next(taken) = desk.run(Command::Next(Box::<Next>::default())).unwrap() else { panic!() };
     assert!(taken.tasks.is_empty());
-    let error = desk.engine.get(Some(&desk.sam), &TaskId::Number(1), false).unwrap_err();
+    let error = desk.engine.get(Some(&desk.zed), &TaskId::Number(1), false).unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Damaged { .. })), "{error}");
-    let page = desk.engine.list(Some(&desk.sam), &desk.engine.lists().unwrap()[0].name, &ListAsk::default()).unwrap();
+    let page = desk.engine.list(Some(&desk.zed), &desk.engine.lists().unwrap()[0].name, &ListAsk::default()).unwrap();
     assert_eq!(page.total, 1);
 }
 
@@ -130,7 +130,7 @@ fn a_deleted_task_leaves_no_edge_and_can_come_back() {
         (desk.place.json(2)["blockedBy"].clone(), desk.place.text(".highwatermark")),
         (json!([]), "2".to_owned())
     );
-    assert_eq!(desk.engine.get(Some(&desk.sam), &TaskId::Number(2), false).unwrap().task.revision, 1);
+    assert_eq!(desk.engine.get(Some(&desk.zed), &TaskId::Number(2), false).unwrap().task.revision, 1);
     desk.run(Command::Restore(TaskId::Number(1))).unwrap();
     assert_eq!((desk.place.live(), desk.place.json(1)["subject"].as_str()), (vec![1, 2], Some("a")));
     assert!(desk.place.store.vanished().unwrap().is_empty());

@@ -125,7 +125,7 @@ pub(crate) fn create(rows: &mut dyn Rows, subject: &str, blockers: &[u64]) -> Re
 }
 
 pub(crate) fn task(id: u64, subject: &str) -> Task {
-    let stamp = Stamp { at: Timestamp::from_millis(1_796_054_400_000), by: Some(Identity::new("Sam").unwrap()) };
+    let stamp = Stamp { at: Timestamp::from_millis(1_796_054_400_000), by: Some(Identity::new("Zed").unwrap()) };
     Task {
         id: TaskId::Number(id),
         subject: Subject::new(subject).unwrap(),

@@ -36,7 +36,7 @@ fn what_was_written_is_read_back_the_same_by_anybody() {
     place.create("a", &[]);
     place.change(1, |task| {
         task.description = Some(Body::new("line\nline").unwrap());
-        task.state = State::InProgress { owner: Some(Identity::new("Sam").unwrap()), lease: None };
+        task.state = State::InProgress { owner: Some(Identity::new("Zed").unwrap()), lease: None };
         (task.revision, task.fence) = (2, 1);
     });
     let seen = place.task(1);

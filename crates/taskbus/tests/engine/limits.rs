@@ -27,84 +27,84 @@ fn rows(person: &Person, limit: Option<usize>) -> usize {
 
 on_every_store! {
     fn a_context_has_a_limit(place) {
-        let sam = place.person("Sam");
-        let with = |bytes| Registration { context: "c".repeat(bytes), ..wish("Sam", Span::Heartbeat) };
-        assert!(sam.engine.register(&with(limits::CONTEXT_BYTES_MAX)).is_ok());
-        assert_eq!(refusal(sam.engine.register(&with(limits::CONTEXT_BYTES_MAX + 1))).code(), "validation");
+        let zed = place.person("Zed");
+        let with = |bytes| Registration { context: "c".repeat(bytes), ..wish("Zed", Span::Heartbeat) };
+        assert!(zed.engine.register(&with(limits::CONTEXT_BYTES_MAX)).is_ok());
+        assert_eq!(refusal(zed.engine.register(&with(limits::CONTEXT_BYTES_MAX + 1))).code(), "validation");
     }
 
     fn a_page_has_a_default_and_a_limit(place) {
-        let sam = place.person("Sam");
-        plan(&sam, limits::PAGE_ROWS_MAX + 1);
-        assert_eq!(rows(&sam, None), limits::PAGE_ROWS_DEFAULT);
-        assert_eq!(rows(&sam, Some(limits::PAGE_ROWS_MAX)), limits::PAGE_ROWS_MAX);
+        let zed = place.person("Zed");
+        plan(&zed, limits::PAGE_ROWS_MAX + 1);
+        assert_eq!(rows(&zed, None), limits::PAGE_ROWS_DEFAULT);
+        assert_eq!(rows(&zed, Some(limits::PAGE_ROWS_MAX)), limits::PAGE_ROWS_MAX);
         let ask = ListAsk { limit: Some(limits::PAGE_ROWS_MAX + 1), ..ListAsk::default() };
-        assert_eq!(refusal(sam.engine.list(Some(&sam.name), &crate::support::list(), &ask)).code(), "validation");
+        assert_eq!(refusal(zed.engine.list(Some(&zed.name), &crate::support::list(), &ask)).code(), "validation");
     }
 
     fn a_session_outlives_two_missed_heartbeats_and_then_expires(place) {
         let beats = i64::try_from(limits::HEARTBEAT_MS).unwrap();
         assert!(2 * beats < limits::SESSION_EXPIRY_MS);
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("held");
-        sam.claim(&id).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("held");
+        zed.claim(&id).unwrap();
         place.clock.advance(limits::SESSION_EXPIRY_MS - 1);
-        kim.engine.heartbeat().unwrap();
-        assert!(kim.claim(&id).is_err());
+        amp.engine.heartbeat().unwrap();
+        assert!(amp.claim(&id).is_err());
         place.clock.advance(1);
-        kim.claim(&id).unwrap();
+        amp.claim(&id).unwrap();
     }
 
     fn a_receipt_answers_for_so_many_minutes(place) {
-        let sam = place.person("Sam");
+        let zed = place.person("Zed");
         let create = || Command::Create(Box::new(draft("keyed")));
-        let first = sam.send(create(), Some("k")).unwrap();
+        let first = zed.send(create(), Some("k")).unwrap();
         place.clock.advance(limits::RECEIPT_MINUTES * 60_000 - 1);
-        assert_eq!(sam.send(create(), Some("k")).unwrap(), first);
+        assert_eq!(zed.send(create(), Some("k")).unwrap(), first);
         place.clock.advance(1);
-        assert_ne!(sam.send(create(), Some("k")).unwrap(), first);
+        assert_ne!(zed.send(create(), Some("k")).unwrap(), first);
     }
 
     fn so_many_writes_pass_at_once(place) {
-        let sam = place.person("Sam");
-        (0..limits::WRITES_PER_SECOND).for_each(|_| { sam.create("quick"); });
-        let late = sam.send(Command::Create(Box::new(draft("late"))), None);
+        let zed = place.person("Zed");
+        (0..limits::WRITES_PER_SECOND).for_each(|_| { zed.create("quick"); });
+        let late = zed.send(Command::Create(Box::new(draft("late"))), None);
         assert!(matches!(refusal(late), Refusal::RateLimited { .. }));
     }
 
     fn so_many_bytes_pass_at_once(place) {
-        let sam = place.person("Sam");
-        let id = sam.create("noted");
+        let zed = place.person("Zed");
+        let id = zed.create("noted");
         let kib = limits::NOTE_BYTES_MAX as u32 / 1024;
         let note = || Patch { note: Some(Note::new("n".repeat(limits::NOTE_BYTES_MAX)).unwrap()), ..Patch::default() };
-        let passed = (0..2 * limits::WRITE_KIB_PER_SECOND / kib).take_while(|_| sam.update(&id, note()).is_ok()).count();
+        let passed = (0..2 * limits::WRITE_KIB_PER_SECOND / kib).take_while(|_| zed.update(&id, note()).is_ok()).count();
         let full = (limits::WRITE_KIB_PER_SECOND / kib) as usize;
         assert!((full - 1..=full + 1).contains(&passed), "{passed} notes of {kib} KiB");
     }
 
     fn a_task_of_a_plan_is_reclaimed_so_often_before_it_is_parked(place) {
-        let sam = place.person("Sam");
+        let zed = place.person("Zed");
         let rules = ListRules { max_reclaims: limits::PLAN_MAX_RECLAIMS, ..ListRules::default() };
         let list = ListName::new("tasks/plan").unwrap();
-        sam.engine.create_list(&sam.name, &list, rules).unwrap();
-        let send = |command| sam.engine.execute(&Request { list: Some(list.clone()), ..sam.request(command, None) });
+        zed.engine.create_list(&zed.name, &list, rules).unwrap();
+        let send = |command| zed.engine.execute(&Request { list: Some(list.clone()), ..zed.request(command, None) });
         let Answer::Created(task) = send(Command::Create(Box::new(draft("fragile")))).unwrap() else { panic!() };
         for reclaims in 0..=limits::PLAN_MAX_RECLAIMS {
-            assert!(!sam.get(&task.id).task.parked, "after {reclaims} reclaims");
-            sam.claim_for(&task.id, 1).unwrap();
+            assert!(!zed.get(&task.id).task.parked, "after {reclaims} reclaims");
+            zed.claim_for(&task.id, 1).unwrap();
             place.clock.advance(1_000);
         }
-        assert!(sam.get(&task.id).task.parked);
+        assert!(zed.get(&task.id).task.parked);
     }
 
     fn a_refusal_names_so_many_tasks_and_counts_the_rest(place) {
-        let sam = place.person("Sam");
-        let parent = sam.create("parent");
+        let zed = place.person("Zed");
+        let parent = zed.create("parent");
         let children = limits::IDS_SHOWN_MAX + 1;
         for _ in 0..children {
-            sam.draft(Draft { parent: Some(parent.clone()), ..draft("child") });
+            zed.draft(Draft { parent: Some(parent.clone()), ..draft("child") });
         }
-        let refused = refusal(sam.update(&parent, Patch::delete()));
+        let refused = refusal(zed.update(&parent, Patch::delete()));
         assert!(matches!(&refused, Refusal::Conflict(Conflict::Children { children, .. }) if children.len() >= limits::IDS_SHOWN_MAX));
         assert!(refused.to_string().len() <= limits::ERROR_BYTES_MAX, "{refused}");
     }

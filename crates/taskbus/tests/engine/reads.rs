@@ -40,36 +40,36 @@ fn all_pages(person: &Person, ask: &ListAsk, limit: usize) -> (Vec<TaskId>, u64)
 
 on_every_store! {
     fn a_new_task_reads_back_whole(place) {
-        let sam = place.person("Sam");
-        let got = sam.get(&sam.create("Port the limiter tests"));
+        let zed = place.person("Zed");
+        let got = zed.get(&zed.create("Port the limiter tests"));
         assert_eq!((got.task.status, got.task.owner.clone(), got.task.revision), (Status::Pending, None, 1));
-        assert_eq!((&got.task.created_by, &got.task.updated_by), (&Some(sam.name.clone()), &Some(sam.name.clone())));
+        assert_eq!((&got.task.created_by, &got.task.updated_by), (&Some(zed.name.clone()), &Some(zed.name.clone())));
         assert_eq!((got.task.channel.as_str(), got.task.created_at), ("tasks/work", place.now()));
         assert!(got.ready && got.not_ready.is_empty() && !got.task.blocked && !got.task.rank.is_empty());
     }
 
     fn what_is_not_there_is_not_found(place) {
-        let sam = place.person("Sam");
+        let zed = place.person("Zed");
         let nowhere = ListName::new("tasks/nowhere").unwrap();
-        assert_eq!(refusal(sam.engine.get(Some(&sam.name), &TaskId::Number(4711), false)).code(), "not_found");
-        assert_eq!(refusal(sam.engine.list(Some(&sam.name), &nowhere, &ListAsk::default())).code(), "not_found");
-        assert_eq!(refusal(sam.engine.tally(&nowhere)).code(), "not_found");
-        let mut lost = sam.request(taskbus::core::command::Command::Next(Box::default()), None);
+        assert_eq!(refusal(zed.engine.get(Some(&zed.name), &TaskId::Number(4711), false)).code(), "not_found");
+        assert_eq!(refusal(zed.engine.list(Some(&zed.name), &nowhere, &ListAsk::default())).code(), "not_found");
+        assert_eq!(refusal(zed.engine.tally(&nowhere)).code(), "not_found");
+        let mut lost = zed.request(taskbus::core::command::Command::Next(Box::default()), None);
         lost.list = Some(nowhere);
-        assert_eq!(refusal(sam.engine.execute(&lost)).code(), "not_found");
+        assert_eq!(refusal(zed.engine.execute(&lost)).code(), "not_found");
         let below = ListAsk { below: Some(TaskId::Number(4711)), ..ListAsk::default() };
-        assert_eq!(refusal(sam.engine.list(None, &list(), &below)).code(), "not_found");
-        assert_eq!(refusal(sam.complete(&TaskId::Number(4711))).code(), "not_found");
+        assert_eq!(refusal(zed.engine.list(None, &list(), &below)).code(), "not_found");
+        assert_eq!(refusal(zed.complete(&TaskId::Number(4711))).code(), "not_found");
     }
 
     fn a_task_says_in_words_why_it_is_not_ready(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let held = sam.draft(touching("held", "src/*.rs"));
-        sam.claim_for(&held, 60).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let held = zed.draft(touching("held", "src/*.rs"));
+        zed.claim_for(&held, 60).unwrap();
         let until = place.now().plus_millis(60_000);
-        assert_eq!(kim.get(&held).not_ready, [format!("in progress by Sam until {until}")]);
-        let blocker = sam.create("blocker");
-        let id = sam.draft(Draft {
+        assert_eq!(amp.get(&held).not_ready, [format!("in progress by Zed until {until}")]);
+        let blocker = zed.create("blocker");
+        let id = zed.draft(Draft {
             blocked_by: vec![blocker.clone()],
             not_before: Some(until),
             ..touching("waits", "src/main.rs")
@@ -79,20 +79,20 @@ on_every_store! {
             format!("deferred until {until}"),
             format!("its paths are in use by task {held}"),
         ];
-        assert_eq!(kim.get(&id).not_ready, expected);
-        sam.complete(&held).unwrap();
-        sam.complete(&blocker).unwrap();
-        assert_eq!(kim.get(&held).not_ready, ["completed by Sam"]);
-        assert!(kim.get(&held).task.blocks.is_empty() && kim.get(&blocker).task.blocks == [id.clone()]);
+        assert_eq!(amp.get(&id).not_ready, expected);
+        zed.complete(&held).unwrap();
+        zed.complete(&blocker).unwrap();
+        assert_eq!(amp.get(&held).not_ready, ["completed by Zed"]);
+        assert!(amp.get(&held).task.blocks.is_empty() && amp.get(&blocker).task.blocks == [id.clone()]);
         place.clock.advance(60_000);
-        sam.engine.heartbeat().unwrap();
-        assert!(kim.get(&id).ready);
+        zed.engine.heartbeat().unwrap();
+        assert!(amp.get(&id).ready);
     }
 
     fn a_history_tells_what_changed_by_whom_and_why(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let blocker = sam.create("blocker");
-        let id = sam.create("storied");
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let blocker = zed.create("blocker");
+        let id = zed.create("storied");
         let labels = [Label::new("rust").unwrap()].into();
         let edit = Patch {
             subject: Some(Subject::new("Storied").unwrap()),
@@ -102,103 +102,103 @@ on_every_store! {
             note: Some(Note::new("as agreed").unwrap()),
             ..Patch::default()
         };
-        sam.update(&id, edit).unwrap();
-        sam.update(&id, Patch { remove_blocked_by: vec![blocker.clone()], ..Patch::default() }).unwrap();
-        sam.claim(&id).unwrap();
-        place.silence_all_but(&[&kim]);
-        kim.complete(&id).unwrap();
-        let history = kim.get(&id).history.unwrap();
+        zed.update(&id, edit).unwrap();
+        zed.update(&id, Patch { remove_blocked_by: vec![blocker.clone()], ..Patch::default() }).unwrap();
+        zed.claim(&id).unwrap();
+        place.silence_all_but(&[&amp]);
+        amp.complete(&id).unwrap();
+        let history = amp.get(&id).history.unwrap();
         let told: Vec<_> = history.iter().rev().map(|entry| (entry.kind, entry.changes.join("; "))).collect();
         let edited = format!("subject: storied -> Storied; blocked_by: +{blocker}; labels: +rust; metadata: +k");
         let expected = [
             (Kind::Created, String::new()),
             (Kind::Changed, edited),
             (Kind::Changed, format!("blocked_by: -{blocker}")),
-            (Kind::Changed, "status: pending -> in_progress; owner: none -> Sam".to_owned()),
-            (Kind::Reclaimed, "status: in_progress -> pending; owner: Sam -> none".to_owned()),
-            (Kind::Changed, "status: pending -> completed; owner: none -> Kim".to_owned()),
+            (Kind::Changed, "status: pending -> in_progress; owner: none -> Zed".to_owned()),
+            (Kind::Reclaimed, "status: in_progress -> pending; owner: Zed -> none".to_owned()),
+            (Kind::Changed, "status: pending -> completed; owner: none -> Amp".to_owned()),
         ];
         assert_eq!(told, expected);
         assert_eq!(history[4].note.as_ref().map(Note::as_str), Some("as agreed"));
-        assert_eq!((history[0].by.as_ref(), history[0].revision), (Some(&kim.name), 6));
+        assert_eq!((history[0].by.as_ref(), history[0].revision), (Some(&amp.name), 6));
         assert!(history.is_sorted_by(|newer, older| newer.seq > older.seq));
-        assert!(sam.engine.get(None, &id, false).unwrap().history.is_none());
+        assert!(zed.engine.get(None, &id, false).unwrap().history.is_none());
     }
 
     fn pages_join_to_the_whole_list_and_totals_are_true(place) {
-        let sam = place.person("Sam");
+        let zed = place.person("Zed");
         let mut parents = Vec::new();
         for n in 0..7 {
-            let parent = sam.create(&format!("top {n}"));
+            let parent = zed.create(&format!("top {n}"));
             let child = Draft { parent: Some(parent.clone()), ..draft("child") };
-            parents.push((parent, sam.draft(child.clone()), sam.draft(child)));
+            parents.push((parent, zed.draft(child.clone()), zed.draft(child)));
         }
         let all: Vec<TaskId> = parents.iter().flat_map(|(a, b, c)| [a.clone(), b.clone(), c.clone()]).collect();
         for limit in [1, 2, 20, 21, 200] {
-            assert_eq!(all_pages(&sam, &ListAsk::default(), limit), (all.clone(), 21));
+            assert_eq!(all_pages(&zed, &ListAsk::default(), limit), (all.clone(), 21));
         }
         let below = ListAsk { below: Some(parents[3].0.clone()), ..ListAsk::default() };
-        assert_eq!(all_pages(&sam, &below, 1), (vec![parents[3].1.clone(), parents[3].2.clone()], 2));
-        let rows = sam.page(&below).tasks;
+        assert_eq!(all_pages(&zed, &below, 1), (vec![parents[3].1.clone(), parents[3].2.clone()], 2));
+        let rows = zed.page(&below).tasks;
         assert_eq!((rows[0].depth, rows[0].parent.as_ref()), (1, Some(&parents[3].0)));
     }
 
     fn filters_select_rows_and_keep_order(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         let label = Label::new("rust").unwrap();
-        let (a, b, c) = (sam.create("a"), sam.draft(Draft { labels: [label.clone()].into(), ..draft("b") }), sam.create("c"));
-        let d = sam.draft(Draft { blocked_by: vec![c.clone()], ..draft("d") });
-        kim.claim(&a).unwrap();
-        sam.complete(&b).unwrap();
+        let (a, b, c) = (zed.create("a"), zed.draft(Draft { labels: [label.clone()].into(), ..draft("b") }), zed.create("c"));
+        let d = zed.draft(Draft { blocked_by: vec![c.clone()], ..draft("d") });
+        amp.claim(&a).unwrap();
+        zed.complete(&b).unwrap();
         let ask = ListAsk::default();
-        let with = |ask: ListAsk| all_pages(&sam, &ask, 1);
+        let with = |ask: ListAsk| all_pages(&zed, &ask, 1);
         assert_eq!(with(ListAsk { status: Some(Status::Pending), ..ask.clone() }), (vec![c.clone(), d.clone()], 2));
-        assert_eq!(with(ListAsk { owner: Some(kim.name.clone()), ..ask.clone() }), (vec![a], 1));
+        assert_eq!(with(ListAsk { owner: Some(amp.name.clone()), ..ask.clone() }), (vec![a], 1));
         assert_eq!(with(ListAsk { label: Some(label), ..ask.clone() }), (vec![b], 1));
         assert_eq!(with(ListAsk { view: View::Ready, ..ask.clone() }), (vec![c], 1));
         assert_eq!(with(ListAsk { view: View::Blocked, ..ask }), (vec![d], 1));
     }
 
     fn the_ready_view_leaves_out_what_touches_files_in_use(place) {
-        let sam = place.person("Sam");
-        let top = sam.create("top");
-        let busy = sam.draft(touching("busy", "src/**"));
+        let zed = place.person("Zed");
+        let top = zed.create("top");
+        let busy = zed.draft(touching("busy", "src/**"));
         let mut free = Vec::new();
         for n in 0..5 {
             let inside = touching("waits", &format!("src/{n}.rs"));
-            sam.draft(Draft { parent: (n % 2 == 0).then(|| top.clone()), ..inside });
-            free.push(sam.draft(touching("free", &format!("docs/{n}.md"))));
+            zed.draft(Draft { parent: (n % 2 == 0).then(|| top.clone()), ..inside });
+            free.push(zed.draft(touching("free", &format!("docs/{n}.md"))));
         }
         let ready = ListAsk { view: View::Ready, ..ListAsk::default() };
-        assert_eq!(all_pages(&sam, &ready, 3).1, 12);
-        sam.claim(&busy).unwrap();
+        assert_eq!(all_pages(&zed, &ready, 3).1, 12);
+        zed.claim(&busy).unwrap();
         for limit in [1, 2, 3, 6, 7] {
-            let (ids, total) = all_pages(&sam, &ready, limit);
+            let (ids, total) = all_pages(&zed, &ready, limit);
             assert_eq!((ids.len(), total), (6, 6));
             assert_eq!(ids[1..], free[..]);
         }
         let label = Label::new("rust").unwrap();
         let labelled = Draft { labels: [label.clone()].into(), ..touching("labelled", "src/a.rs") };
-        sam.draft(labelled.clone());
+        zed.draft(labelled.clone());
         let paths = [PathGlob::new("elsewhere").unwrap()].into();
-        let apart = sam.draft(Draft { paths, ..labelled });
-        assert_eq!(all_pages(&sam, &ListAsk { label: Some(label), ..ready.clone() }, 2), (vec![apart], 1));
+        let apart = zed.draft(Draft { paths, ..labelled });
+        assert_eq!(all_pages(&zed, &ListAsk { label: Some(label), ..ready.clone() }, 2), (vec![apart], 1));
         let below = ListAsk { below: Some(top.clone()), ..ready };
-        assert_eq!(all_pages(&sam, &below, 2), (vec![], 0));
-        assert_eq!(sam.next(Next { parent: Some(top), ..Next::default() }).tasks, []);
+        assert_eq!(all_pages(&zed, &below, 2), (vec![], 0));
+        assert_eq!(zed.next(Next { parent: Some(top), ..Next::default() }).tasks, []);
     }
 
     fn bad_cursors_and_limits_are_refused(place) {
-        let sam = place.person("Sam");
+        let zed = place.person("Zed");
         let ask = |cursor: Option<&str>, limit| ListAsk { cursor: cursor.map(str::to_owned), limit, ..ListAsk::default() };
         for bad in [ask(Some("zz"), None), ask(Some(""), None)] {
-            let refused = refusal(sam.engine.list(None, &list(), &bad));
+            let refused = refusal(zed.engine.list(None, &list(), &bad));
             assert!(matches!(refused, Refusal::Invalid(Invalid::Cursor)));
         }
         for limit in [0, 201] {
-            let refused = refusal(sam.engine.list(None, &list(), &ask(None, Some(limit))));
+            let refused = refusal(zed.engine.list(None, &list(), &ask(None, Some(limit))));
             assert!(matches!(refused, Refusal::Invalid(Invalid::OutOfRange { field: "limit", .. })));
         }
-        sam.page(&ask(None, Some(200)));
+        zed.page(&ask(None, Some(200)));
     }
 }

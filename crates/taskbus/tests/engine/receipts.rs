@@ -26,87 +26,87 @@ fn reused<T: std::fmt::Debug>(result: Result<T, taskbus::engine::Error>) -> bool
 
 on_every_store! {
     fn a_keyed_create_makes_one_task(place) {
-        let sam = place.person("Sam");
-        let first = sam.send(create("once"), Some("k")).unwrap();
-        assert_eq!(sam.send(create("once"), Some("k")).unwrap(), first);
-        assert_eq!(sam.page(&ListAsk::default()).total, 1);
-        assert!(reused(sam.send(create("other"), Some("k"))));
+        let zed = place.person("Zed");
+        let first = zed.send(create("once"), Some("k")).unwrap();
+        assert_eq!(zed.send(create("once"), Some("k")).unwrap(), first);
+        assert_eq!(zed.page(&ListAsk::default()).total, 1);
+        assert!(reused(zed.send(create("other"), Some("k"))));
     }
 
     fn a_key_belongs_to_its_sender(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let first = sam.send(create("mine"), Some("k")).unwrap();
-        assert_ne!(created(&kim.send(create("mine"), Some("k")).unwrap()), created(&first));
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let first = zed.send(create("mine"), Some("k")).unwrap();
+        assert_ne!(created(&amp.send(create("mine"), Some("k")).unwrap()), created(&first));
     }
 
     fn racing_calls_with_one_key_make_one_task(place) {
-        let sam = place.person("Sam");
+        let zed = place.person("Zed");
         for round in 0..20 {
             let (key, subject) = (format!("k{round}"), format!("race {round}"));
-            let (a, b) = race(|| sam.send(create(&subject), Some(&key)), || sam.send(create(&subject), Some(&key)));
+            let (a, b) = race(|| zed.send(create(&subject), Some(&key)), || zed.send(create(&subject), Some(&key)));
             assert_eq!(a.unwrap(), b.unwrap());
         }
-        assert_eq!(sam.page(&ListAsk::default()).total, 20);
+        assert_eq!(zed.page(&ListAsk::default()).total, 20);
     }
 
     fn a_claim_is_answered_again_after_the_task_has_gone(place) {
-        let sam = place.person("Sam");
-        let id = sam.create("short life");
-        let claim = Patch::claim(sam.name.clone(), None);
-        let first = sam.update_keyed(&id, claim.clone(), Some("claim")).unwrap();
-        let deleted = sam.update_keyed(&id, Patch::delete(), Some("delete")).unwrap();
+        let zed = place.person("Zed");
+        let id = zed.create("short life");
+        let claim = Patch::claim(zed.name.clone(), None);
+        let first = zed.update_keyed(&id, claim.clone(), Some("claim")).unwrap();
+        let deleted = zed.update_keyed(&id, Patch::delete(), Some("delete")).unwrap();
         let seq = place.latest_seq();
-        assert_eq!(sam.update_keyed(&id, claim, Some("claim")).unwrap(), first);
-        assert_eq!(sam.update_keyed(&id, Patch::delete(), Some("delete")).unwrap(), deleted);
+        assert_eq!(zed.update_keyed(&id, claim, Some("claim")).unwrap(), first);
+        assert_eq!(zed.update_keyed(&id, Patch::delete(), Some("delete")).unwrap(), deleted);
         assert_eq!(place.latest_seq(), seq);
-        assert!(reused(sam.update_keyed(&id, Patch::release(), Some("claim"))));
-        let longer = Patch::claim(sam.name.clone(), Some(LeaseAsk::Seconds(60)));
-        assert!(reused(sam.update_keyed(&id, longer, Some("claim"))));
+        assert!(reused(zed.update_keyed(&id, Patch::release(), Some("claim"))));
+        let longer = Patch::claim(zed.name.clone(), Some(LeaseAsk::Seconds(60)));
+        assert!(reused(zed.update_keyed(&id, longer, Some("claim"))));
     }
 
     fn a_keyed_claim_over_a_dead_owner_is_made_once(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("orphan");
-        sam.claim(&id).unwrap();
-        place.silence_all_but(&[&kim]);
-        let claim = Patch::claim(kim.name.clone(), None);
-        let first = kim.update_keyed(&id, claim.clone(), Some("k")).unwrap();
-        let again = kim.update_keyed(&id, claim, Some("k")).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("orphan");
+        zed.claim(&id).unwrap();
+        place.silence_all_but(&[&amp]);
+        let claim = Patch::claim(amp.name.clone(), None);
+        let first = amp.update_keyed(&id, claim.clone(), Some("k")).unwrap();
+        let again = amp.update_keyed(&id, claim, Some("k")).unwrap();
         assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&again).unwrap());
         assert_eq!(place.kinds(&id), ["", "", "reclaimed", ""]);
     }
 
     fn a_no_op_keeps_its_receipt_and_a_refusal_keeps_none(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("noted");
-        let first = sam.update_keyed(&id, Patch::release(), Some("no-op")).unwrap();
-        kim.claim(&id).unwrap();
-        assert_eq!(sam.update_keyed(&id, Patch::release(), Some("no-op")).unwrap(), first);
-        refusal(sam.update_keyed(&id, Patch::complete(None), Some("refused")));
-        kim.update(&id, Patch::release()).unwrap();
-        let done = sam.update_keyed(&id, Patch::complete(None), Some("refused")).unwrap();
-        assert_eq!(held_by(&done.task), ("completed", Some("Sam")));
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("noted");
+        let first = zed.update_keyed(&id, Patch::release(), Some("no-op")).unwrap();
+        amp.claim(&id).unwrap();
+        assert_eq!(zed.update_keyed(&id, Patch::release(), Some("no-op")).unwrap(), first);
+        refusal(zed.update_keyed(&id, Patch::complete(None), Some("refused")));
+        amp.update(&id, Patch::release()).unwrap();
+        let done = zed.update_keyed(&id, Patch::complete(None), Some("refused")).unwrap();
+        assert_eq!(held_by(&done.task), ("completed", Some("Zed")));
     }
 
     fn a_replay_costs_nothing(place) {
         let mut place = place;
         let watched = Watched::over(&mut place);
         let slow = Limits { writes_per_second: 1, ..Limits::default() };
-        let sam = place.person_with("Sam", slow);
-        let first = sam.send(create("one"), Some("k")).unwrap();
-        let again = || assert_eq!(sam.send(create("one"), Some("k")).unwrap(), first);
+        let zed = place.person_with("Zed", slow);
+        let first = zed.send(create("one"), Some("k")).unwrap();
+        let again = || assert_eq!(zed.send(create("one"), Some("k")).unwrap(), first);
         assert_eq!(watched.writes_during(again), 0);
-        assert!(matches!(refusal(sam.send(create("two"), Some("l"))), Refusal::RateLimited { .. }));
+        assert!(matches!(refusal(zed.send(create("two"), Some("l"))), Refusal::RateLimited { .. }));
     }
 
     fn receipts_are_forgotten_after_an_hour_and_dropped_by_the_tick(place) {
-        let sam = place.person("Sam");
-        let first = sam.send(create("again"), Some("k")).unwrap();
+        let zed = place.person("Zed");
+        let first = zed.send(create("again"), Some("k")).unwrap();
         place.clock.advance(60 * 60_000 - 1);
-        assert_eq!(sam.send(create("again"), Some("k")).unwrap(), first);
-        assert_eq!(sam.engine.tick().unwrap().receipts, 0);
+        assert_eq!(zed.send(create("again"), Some("k")).unwrap(), first);
+        assert_eq!(zed.engine.tick().unwrap().receipts, 0);
         place.clock.advance(1);
-        assert_eq!(sam.engine.tick().unwrap().receipts, 1);
-        assert_ne!(created(&sam.send(create("again"), Some("k")).unwrap()), created(&first));
+        assert_eq!(zed.engine.tick().unwrap().receipts, 1);
+        assert_ne!(created(&zed.send(create("again"), Some("k")).unwrap()), created(&first));
     }
 }

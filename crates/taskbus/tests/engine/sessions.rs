@@ -19,28 +19,28 @@ on_every_store! {
     fn names_get_suffixes_across_processes_only(place) {
         let (a, b, c) =
             (place.engine(Limits::default()), place.engine(Limits::default()), place.engine(Limits::default()));
-        assert_eq!([name(&a, "Sam"), name(&b, "Sam"), name(&c, "Sam")], ["Sam", "Sam2", "Sam3"]);
-        assert_eq!([name(&a, "Sam"), name(&b, "Sam")], ["Sam", "Sam2"]);
+        assert_eq!([name(&a, "Zed"), name(&b, "Zed"), name(&c, "Zed")], ["Zed", "Zed2", "Zed3"]);
+        assert_eq!([name(&a, "Zed"), name(&b, "Zed")], ["Zed", "Zed2"]);
         assert_eq!([child(&a, "x", "P"), child(&b, "x", "P")], ["P/x", "P/x-2"]);
-        let again = a.register(&wish("Sam", Span::Heartbeat)).unwrap();
+        let again = a.register(&wish("Zed", Span::Heartbeat)).unwrap();
         assert!(again.resumed);
         assert_eq!(again.others.len(), 4);
     }
 
     fn a_name_is_free_thirty_seconds_after_its_last_heartbeat(place) {
-        place.person("Sam");
+        place.person("Zed");
         place.clock.advance(29_999);
-        assert_eq!(name(&place.engine(Limits::default()), "Sam"), "Sam2");
+        assert_eq!(name(&place.engine(Limits::default()), "Zed"), "Zed2");
         place.clock.advance(1);
-        assert_eq!(name(&place.engine(Limits::default()), "Sam"), "Sam");
+        assert_eq!(name(&place.engine(Limits::default()), "Zed"), "Zed");
     }
 
     fn names_taken_at_the_same_moment_differ(place) {
         let (a, b) = (place.engine(Limits::default()), place.engine(Limits::default()));
-        let (x, y) = race(|| name(&a, "Sam"), || name(&b, "Sam"));
+        let (x, y) = race(|| name(&a, "Zed"), || name(&b, "Zed"));
         let mut names = [x, y];
         names.sort();
-        assert_eq!(names, ["Sam", "Sam2"]);
+        assert_eq!(names, ["Zed", "Zed2"]);
     }
 
     fn bad_names_contexts_and_parents_are_refused(place) {
@@ -50,107 +50,107 @@ on_every_store! {
             wish("a/b", Span::Heartbeat),
             wish("a\nb", Span::Heartbeat),
             wish("", Span::Heartbeat),
-            Registration { context: "c".repeat(1025), ..wish("Sam", Span::Heartbeat) },
-            Registration { parent: Some("p".repeat(513)), ..wish("Sam", Span::Heartbeat) },
-            Registration { parent: Some("a\u{7}".to_owned()), ..wish("Sam", Span::Heartbeat) },
+            Registration { context: "c".repeat(1025), ..wish("Zed", Span::Heartbeat) },
+            Registration { parent: Some("p".repeat(513)), ..wish("Zed", Span::Heartbeat) },
+            Registration { parent: Some("a\u{7}".to_owned()), ..wish("Zed", Span::Heartbeat) },
         ];
         for wish in wishes {
             assert_eq!(refusal(engine.register(&wish)).code(), "validation", "{wish:?}");
         }
         assert!(engine.sessions().unwrap().is_empty());
-        let odd = Registration { client: format!("cli\u{1b}ent {}", "é".repeat(100)), ..wish("Sam", Span::Heartbeat) };
+        let odd = Registration { client: format!("cli\u{1b}ent {}", "é".repeat(100)), ..wish("Zed", Span::Heartbeat) };
         engine.register(&odd).unwrap();
         let said = engine.sessions().unwrap().remove(0).client;
         assert!(said.len() <= 128 && said.starts_with("client é"), "{said}");
     }
 
     fn a_stranger_is_not_registered(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("private");
-        let mut posing = kim.clone();
-        posing.name = sam.name.clone();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("private");
+        let mut posing = amp.clone();
+        posing.name = zed.name.clone();
         let refused = refusal(posing.claim(&id));
         assert!(matches!(refused, Refusal::NotRegistered(NotRegistered::Never { .. })));
-        assert!(refusal(posing.engine.get(Some(&sam.name), &id, false)).code() == "not_registered");
+        assert!(refusal(posing.engine.get(Some(&zed.name), &id, false)).code() == "not_registered");
     }
 
     fn who_is_silent_too_long_loses_the_name_and_everything_held_under_it(place) {
-        let sam = place.person("Sam");
-        let (bare, leased) = (sam.create("bare"), sam.create("leased"));
-        sam.claim(&bare).unwrap();
-        let fence = sam.claim_for(&leased, 3600).unwrap().task.fence;
+        let zed = place.person("Zed");
+        let (bare, leased) = (zed.create("bare"), zed.create("leased"));
+        zed.claim(&bare).unwrap();
+        let fence = zed.claim_for(&leased, 3600).unwrap().task.fence;
         place.clock.advance(30_000);
-        let new = place.person("Sam");
-        assert_eq!(new.name.as_str(), "Sam");
+        let new = place.person("Zed");
+        assert_eq!(new.name.as_str(), "Zed");
         for id in [&bare, &leased] {
             assert_eq!(held_by(&new.get(id).task), ("pending", None));
             assert_eq!(place.kinds(id), ["", "", "reclaimed"]);
         }
         new.claim(&leased).unwrap();
         let late = Patch { fence: Some(fence), ..Patch::complete(None) };
-        let lost = refusal(sam.update(&leased, late));
+        let lost = refusal(zed.update(&leased, late));
         assert!(matches!(lost, Refusal::NotRegistered(NotRegistered::TakenOver { .. })), "{lost}");
-        assert_eq!(sam.engine.heartbeat().unwrap(), 0);
-        assert!(refusal(sam.engine.get(Some(&sam.name), &bare, false)).code() == "not_registered");
+        assert_eq!(zed.engine.heartbeat().unwrap(), 0);
+        assert!(refusal(zed.engine.get(Some(&zed.name), &bare, false)).code() == "not_registered");
     }
 
     fn a_process_that_slept_finds_its_name_and_its_tasks_again(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("slept over");
-        sam.claim(&id).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("slept over");
+        zed.claim(&id).unwrap();
         place.clock.advance(7_200_000);
-        assert_eq!(held_by(&sam.get(&id).task), ("in_progress", Some("Sam")));
-        kim.engine.heartbeat().unwrap();
-        assert_eq!(holder(kim.claim(&id)), "Sam");
+        assert_eq!(held_by(&zed.get(&id).task), ("in_progress", Some("Zed")));
+        amp.engine.heartbeat().unwrap();
+        assert_eq!(holder(amp.claim(&id)), "Zed");
         place.clock.advance(7_200_000);
-        sam.complete(&id).unwrap();
+        zed.complete(&id).unwrap();
     }
 
     fn a_clean_end_frees_the_name_and_its_tasks_at_once(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("left behind");
-        sam.claim(&id).unwrap();
-        sam.engine.close().unwrap();
-        assert_eq!(kim.engine.sessions().unwrap().len(), 1);
-        kim.claim(&id).unwrap();
-        assert_eq!(refusal(sam.claim(&id)).code(), "not_registered");
-        assert_eq!(place.person("Sam").name.as_str(), "Sam");
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("left behind");
+        zed.claim(&id).unwrap();
+        zed.engine.close().unwrap();
+        assert_eq!(amp.engine.sessions().unwrap().len(), 1);
+        amp.claim(&id).unwrap();
+        assert_eq!(refusal(zed.claim(&id)).code(), "not_registered");
+        assert_eq!(place.person("Zed").name.as_str(), "Zed");
     }
 
     fn commands_of_one_name_share_it_and_what_it_holds(place) {
-        let first = place.command("Pat");
-        place.person("Sam");
+        let first = place.command("Poe");
+        place.person("Zed");
         let id = first.create("by hand");
         first.claim_for(&id, 3600).unwrap();
         place.clock.advance(60_000);
-        let second = place.command("Pat");
+        let second = place.command("Poe");
         place.clock.advance(3_539_000);
-        let kim = place.person("Kim");
-        assert_eq!(holder(kim.claim(&id)), "Pat");
-        assert_eq!((second.name.as_str(), place.kinds(&id).len()), ("Pat", 2));
+        let amp = place.person("Amp");
+        assert_eq!(holder(amp.claim(&id)), "Poe");
+        assert_eq!((second.name.as_str(), place.kinds(&id).len()), ("Poe", 2));
         second.complete(&id).unwrap();
     }
 
     fn a_command_that_never_comes_back_gives_its_task_back_with_its_lease(place) {
-        let first = place.command("Pat");
-        let kim = place.person("Kim");
+        let first = place.command("Poe");
+        let amp = place.person("Amp");
         let id = first.create("by hand");
         first.claim_for(&id, 60).unwrap();
         place.clock.advance(60_000);
-        kim.engine.heartbeat().unwrap();
-        kim.claim(&id).unwrap();
+        amp.engine.heartbeat().unwrap();
+        amp.claim(&id).unwrap();
         assert_eq!(place.kinds(&id), ["", "", "reclaimed", ""]);
     }
 
     fn a_command_does_not_take_the_name_of_a_running_agent(place) {
-        let sam = place.person("Sam");
-        let held = refusal(place.engine(Limits::default()).register(&wish("Sam", Span::Command)));
+        let zed = place.person("Zed");
+        let held = refusal(place.engine(Limits::default()).register(&wish("Zed", Span::Command)));
         assert!(matches!(held, Refusal::Conflict(Conflict::NameHeld { .. })), "{held}");
-        let id = sam.create("kept");
-        sam.claim(&id).unwrap();
+        let id = zed.create("kept");
+        zed.claim(&id).unwrap();
         place.clock.advance(30_000);
-        let pat = place.command("Sam");
-        assert_eq!(held_by(&pat.get(&id).task), ("pending", None));
-        assert_eq!(place.person("Sam").name.as_str(), "Sam2");
+        let poe = place.command("Zed");
+        assert_eq!(held_by(&poe.get(&id).task), ("pending", None));
+        assert_eq!(place.person("Zed").name.as_str(), "Zed2");
     }
 }

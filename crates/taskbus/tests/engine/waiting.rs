@@ -39,86 +39,86 @@ fn while_waiting(person: &Person, next: Next, f: impl FnOnce()) -> Taken {
 
 on_every_store! {
     fn a_waiter_gets_what_another_creates(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         let start = Instant::now();
-        let taken = while_waiting(&kim, Next::default(), || drop(sam.create("at last")));
+        let taken = while_waiting(&amp, Next::default(), || drop(zed.create("at last")));
         assert_eq!(taken.tasks[0].subject.as_str(), "at last");
         assert!(start.elapsed() < LONG / 2);
     }
 
     fn a_waiter_gets_what_another_lets_lapse(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("lapsing");
-        sam.claim_for(&id, 20).unwrap();
-        let taken = while_waiting(&kim, Next::default(), || place.clock.advance(20_000));
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("lapsing");
+        zed.claim_for(&id, 20).unwrap();
+        let taken = while_waiting(&amp, Next::default(), || place.clock.advance(20_000));
         assert_eq!(taken.tasks[0].id, id);
     }
 
     fn a_wait_that_finds_nothing_says_why_and_writes_nothing(place) {
         let mut place = place;
         let watched = Watched::over(&mut place);
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = sam.create("taken");
-        sam.claim(&id).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = zed.create("taken");
+        zed.claim(&id).unwrap();
         let seq = place.latest_seq();
         let writes = watched.writes_during(|| {
-            let idle = wait(&kim, Next::default(), None, SHORT).idle.unwrap();
+            let idle = wait(&amp, Next::default(), None, SHORT).idle.unwrap();
             assert_eq!((idle.in_progress, idle.holders.len()), (1, 1));
         });
         assert_eq!((writes, place.latest_seq()), (2, seq), "the first try and the last");
     }
 
     fn a_cancelled_wait_takes_nothing(place) {
-        let sam = place.person("Sam");
-        let request = sam.request(Command::Next(Box::default()), None);
+        let zed = place.person("Zed");
+        let request = zed.request(Command::Next(Box::default()), None);
         let asked = AtomicBool::new(false);
         let cancelled = || {
             if !asked.swap(true, Ordering::SeqCst) {
-                sam.create("too late");
+                zed.create("too late");
             }
             true
         };
-        let taken = taken(sam.engine.next_waiting(&request, LONG, &cancelled).unwrap());
+        let taken = taken(zed.engine.next_waiting(&request, LONG, &cancelled).unwrap());
         assert!(taken.tasks.is_empty() && taken.idle.is_some());
-        assert_eq!(sam.engine.tally(&crate::support::list()).unwrap().ready, 1);
+        assert_eq!(zed.engine.tally(&crate::support::list()).unwrap().ready, 1);
     }
 
     fn what_was_completed_before_waiting_is_told_with_what_is_taken_after(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = kim.create("first");
-        kim.claim(&id).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = amp.create("first");
+        amp.claim(&id).unwrap();
         let finish = Finish { id: id.clone(), result: None, fence: None };
         let next = Next { complete: Some(finish), lease: Some(LeaseAsk::Seconds(60)), ..Next::default() };
-        let taken = while_waiting(&kim, next, || drop(sam.create("second")));
+        let taken = while_waiting(&amp, next, || drop(zed.create("second")));
         assert_eq!(taken.tasks[0].subject.as_str(), "second");
         assert_eq!(taken.completed.unwrap().task.id, id);
         assert_eq!(place.kinds(&id).len(), 3);
     }
 
     fn what_was_completed_before_waiting_is_not_completed_again(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let id = kim.create("reopened");
-        kim.claim(&id).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let id = amp.create("reopened");
+        amp.claim(&id).unwrap();
         let finish = Finish { id: id.clone(), result: None, fence: None };
         let next = Next { complete: Some(finish), ..Next::default() };
         let reopen = Patch { status: Some(Status::Pending), ..Patch::default() };
-        let taken = while_waiting(&kim, next, || drop(sam.update(&id, reopen).unwrap()));
+        let taken = while_waiting(&amp, next, || drop(zed.update(&id, reopen).unwrap()));
         assert_eq!(taken.tasks[0].id, id);
-        assert_eq!(kim.get(&id).task.status, Status::InProgress);
+        assert_eq!(amp.get(&id).task.status, Status::InProgress);
     }
 
     fn a_key_keeps_only_the_last_answer_of_a_wait(place) {
-        let (sam, kim) = (place.person("Sam"), place.person("Kim"));
-        let request = kim.request(Command::Next(Box::default()), Some("k"));
-        let cancelled = kim.engine.next_waiting(&request, LONG, &|| true).unwrap();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let request = amp.request(Command::Next(Box::default()), Some("k"));
+        let cancelled = amp.engine.next_waiting(&request, LONG, &|| true).unwrap();
         assert!(taken(cancelled).idle.is_some());
-        let id = sam.create("found by the repeated call");
-        let found = wait(&kim, Next::default(), Some("k"), SHORT);
+        let id = zed.create("found by the repeated call");
+        let found = wait(&amp, Next::default(), Some("k"), SHORT);
         assert_eq!(found.tasks[0].id, id);
-        assert_eq!(wait(&kim, Next::default(), Some("k"), SHORT), found);
-        let nothing = wait(&kim, Next::default(), Some("l"), SHORT);
+        assert_eq!(wait(&amp, Next::default(), Some("k"), SHORT), found);
+        let nothing = wait(&amp, Next::default(), Some("l"), SHORT);
         assert!(nothing.idle.is_some());
-        sam.create("later");
-        assert_eq!(wait(&kim, Next::default(), Some("l"), SHORT), nothing);
+        zed.create("later");
+        assert_eq!(wait(&amp, Next::default(), Some("l"), SHORT), nothing);
     }
 }

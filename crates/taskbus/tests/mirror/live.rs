@@ -28,7 +28,7 @@ struct Place {
     keep: TempDir,
     list: ListName,
     engine: Engine,
-    kim: Identity,
+    amp: Identity,
     files: ClaudeStore,
 }
 
@@ -38,10 +38,10 @@ impl Place {
         let files = ClaudeStore::open(&keep.path().join("sprint"), ClaudeOptions::default()).unwrap();
         let list = ListName::from_short("work").unwrap();
         let engine = Self::engine(&keep);
-        let kim = engine.register(&Registration { name: "Kim".to_owned(), ..Registration::default() }).unwrap().name;
-        engine.create_list(&kim, &list, ListRules::default()).unwrap();
+        let amp = engine.register(&Registration { name: "Amp".to_owned(), ..Registration::default() }).unwrap().name;
+        engine.create_list(&amp, &list, ListRules::default()).unwrap();
         std::fs::create_dir(keep.path().join("sprint")).unwrap();
-        Self { keep, list, engine, kim, files }
+        Self { keep, list, engine, amp, files }
     }
 
     /// A process of its own on the shared list.
@@ -55,7 +55,7 @@ impl Place {
     }
 
     fn run(&self, command: Command) -> Result<Answer, Error> {
-        self.engine.execute(&Request { caller: self.kim.clone(), list: Some(self.list.clone()), command, key: None })
+        self.engine.execute(&Request { caller: self.amp.clone(), list: Some(self.list.clone()), command, key: None })
     }
 
     fn create(&self, draft: Draft) -> TaskId {
@@ -68,12 +68,12 @@ impl Place {
     }
 
     fn task(&self, id: &TaskId) -> TaskView {
-        self.engine.get(Some(&self.kim), id, false).unwrap().task
+        self.engine.get(Some(&self.amp), id, false).unwrap().task
     }
 
     /// The shared task with this subject.
     fn called(&self, subject: &str) -> TaskView {
-        let page = self.engine.list(Some(&self.kim), &self.list, &ListAsk::default()).unwrap();
+        let page = self.engine.list(Some(&self.amp), &self.list, &ListAsk::default()).unwrap();
         let row =
             page.tasks.iter().find(|row| row.subject.as_str() == subject).unwrap_or_else(|| panic!("no {subject}"));
         self.task(&row.id)
@@ -207,10 +207,10 @@ fn work_on_the_list_is_seen_in_claude_code() {
     let own = Place::engine(&place.keep);
     let mut mirror = Mirror::start(&own, &place.list, &place.files).unwrap();
     settle(&mut mirror);
-    place.update(&a, Patch::claim(place.kim.clone(), None)).unwrap();
+    place.update(&a, Patch::claim(place.amp.clone(), None)).unwrap();
     place.update(&b, Patch { add_blocked_by: vec![a.clone()], ..Patch::default() }).unwrap();
     settle(&mut mirror);
-    assert_eq!((&place.file(1)["owner"], &place.file(1)["status"]), (&json!("Kim"), &json!("in_progress")));
+    assert_eq!((&place.file(1)["owner"], &place.file(1)["status"]), (&json!("Amp"), &json!("in_progress")));
     assert_eq!((&place.file(2)["blockedBy"], &place.file(1)["blocks"]), (&json!(["1"]), &json!(["2"])));
     place.update(&a, Patch::complete(None)).unwrap();
     settle(&mut mirror);
@@ -229,7 +229,7 @@ fn what_the_list_refuses_goes_back_in_the_directory() {
     let place = Place::new();
     let a = place.create(draft("a"));
     let b = place.create(Draft { blocked_by: vec![a.clone()], ..draft("b") });
-    place.update(&a, Patch::claim(place.kim.clone(), None)).unwrap();
+    place.update(&a, Patch::claim(place.amp.clone(), None)).unwrap();
     let own = Place::engine(&place.keep);
     let mut mirror = Mirror::start(&own, &place.list, &place.files).unwrap();
     settle(&mut mirror);
@@ -240,7 +240,7 @@ fn what_the_list_refuses_goes_back_in_the_directory() {
     let file = place.file(1);
     assert_eq!(
         (&file["owner"], &file["status"], &file["description"]),
-        (&json!("Kim"), &json!("in_progress"), &json!(""))
+        (&json!("Amp"), &json!("in_progress"), &json!(""))
     );
     assert_eq!((&place.file(2)["status"], place.task(&b).status), (&json!("pending"), Status::Pending));
     let refused: Vec<String> = events
@@ -251,7 +251,7 @@ fn what_the_list_refuses_goes_back_in_the_directory() {
         })
         .collect();
     assert!(
-        refused.iter().any(|text| text.contains("held by Kim"))
+        refused.iter().any(|text| text.contains("held by Amp"))
             && refused.iter().any(|text| text.contains("blocked by"))
     );
     claude_code::add_blocker(&place.dir(), 1, 2).unwrap();
@@ -313,7 +313,7 @@ fn texts_of_any_size_and_kind_come_to_rest() {
     assert_eq!(place.task(&task).description.unwrap().as_str(), long);
     assert_eq!(place.file(huge)["description"].as_str().unwrap().len(), 150_000, "left as it is there");
     assert!(place.called("huge").description.unwrap().as_str().len() < 64 * 1024);
-    let total = place.engine.list(Some(&place.kim), &place.list, &ListAsk::default()).unwrap().total;
+    let total = place.engine.list(Some(&place.amp), &place.list, &ListAsk::default()).unwrap().total;
     assert_eq!(total, 3, "Claude Code's own bookkeeping is no task");
 }
 

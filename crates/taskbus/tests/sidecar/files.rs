@@ -34,7 +34,7 @@ struct Place {
 /// An engine on the sidecar of a session, and who acts.
 struct Session {
     engine: Engine,
-    sam: Identity,
+    zed: Identity,
 }
 
 impl Place {
@@ -55,8 +55,8 @@ impl Place {
     fn open(&self, id: &str) -> Result<Session, StoreError> {
         let store = Small::new(Sidecar::of_session(self.dir.path(), id, self.options())?)?;
         let engine = Engine::new(Arc::new(store), Limits::default());
-        let sam = engine.register(&Registration { name: "sam".to_owned(), ..Registration::default() }).unwrap().name;
-        Ok(Session { engine, sam })
+        let zed = engine.register(&Registration { name: "zed".to_owned(), ..Registration::default() }).unwrap().name;
+        Ok(Session { engine, zed })
     }
 
     fn json(&self, name: &str) -> Value {
@@ -74,7 +74,7 @@ impl Place {
 impl Session {
     fn ask(&self, command: Command) -> Result<TaskView, Error> {
         let list = Some(self.engine.lists()?[0].name.clone());
-        match self.engine.execute(&Request { caller: self.sam.clone(), list, command, key: None })? {
+        match self.engine.execute(&Request { caller: self.zed.clone(), list, command, key: None })? {
             Answer::Created(task) | Answer::Restored(task) => Ok(*task),
             Answer::Written(written) => Ok(written.task),
             answer => panic!("{answer:?}"),
@@ -107,11 +107,11 @@ fn a_new_sidecar_is_one_that_kin_reads() {
     let seed = session.add("Seed fixtures", &[&db]).unwrap();
     session.update(&db, Patch::complete(None)).unwrap();
     session.update(&seed, Patch::delete()).unwrap();
-    let ours = |revision: u64| json!({"created_by": "sam", "revision": revision, "updated_by": "sam"});
+    let ours = |revision: u64| json!({"created_by": "zed", "revision": revision, "updated_by": "zed"});
     let mut file = place.json("s1.tasks.json");
     let taken: Vec<Value> = (0..2).map(|at| file["tasks"][at]["taskbus"].take()).collect();
     assert_eq!(taken[1], ours(2));
-    assert_eq!((&taken[0]["owner"], &taken[0]["revision"]), (&json!("sam"), &json!(2)));
+    assert_eq!((&taken[0]["owner"], &taken[0]["revision"]), (&json!("zed"), &json!(2)));
     let row = |id: &TaskId, content: &str, status: &str, blockers: Value, at: i64, completed: Value| {
         json!({"id": id.to_string(), "content": content, "status": status, "blockedBy": blockers, "active_form": "",
             "created_at": at, "updated_at": START + 1_000, "completed_at": completed, "taskbus": null})
@@ -141,7 +141,7 @@ fn everything_a_task_has_survives_and_a_second_process_sees_it() {
         ..Draft::new(Subject::new("child").unwrap())
     };
     let made = one.ask(Command::Create(Box::new(draft))).unwrap();
-    assert_eq!(two.engine.get(Some(&two.sam), &made.id, false).unwrap().task, made);
+    assert_eq!(two.engine.get(Some(&two.zed), &made.id, false).unwrap().task, made);
     assert_eq!(place.open("s1").unwrap().engine.get(None, &made.id, false).unwrap().task, made);
     let first = two.add("first", &[]).unwrap();
     let before = Some(taskbus_core::command::Place::Before(parent.clone()));
@@ -180,7 +180,7 @@ fn what_others_wrote_is_kept_and_missing_lists_are_empty() {
     expected["tasks"][0]["created_at"] = json!(1_720_600_000.5);
     let mut file: Value = serde_json::from_str(&text).unwrap();
     let ours = file["tasks"][0].as_object_mut().unwrap().shift_remove("taskbus").unwrap();
-    assert_eq!(ours, json!({"owner": "sam", "fence": 1, "revision": 2, "updated_by": "sam"}));
+    assert_eq!(ours, json!({"owner": "zed", "fence": 1, "revision": 2, "updated_by": "zed"}));
     assert_eq!(file, expected);
     let place_of = |key: &str| text.find(key).unwrap_or_else(|| panic!("{key} in {text}"));
     for (first, then) in [("\"tool\"", "\"session_id\""), ("\"b\":1", "\"a\":1720600000.123456"), ("\"zz\"", "\"id\"")]
@@ -326,8 +326,8 @@ fn paths_are_taken_as_they_are() {
         let sidecar = Sidecar::at(&place.path(name), place.options()).unwrap();
         let store = Small::new(sidecar).unwrap();
         let engine = Engine::new(Arc::new(store), Limits::default());
-        let sam = engine.register(&Registration { name: "sam".to_owned(), ..Registration::default() }).unwrap().name;
-        Session { engine, sam }.add("a", &[]).unwrap();
+        let zed = engine.register(&Registration { name: "zed".to_owned(), ..Registration::default() }).unwrap().name;
+        Session { engine, zed }.add("a", &[]).unwrap();
         assert!(place.path(name).is_file(), "{name}");
     }
     assert_eq!(place.json("a#b.tasks.json")["session_id"], "a#b");
@@ -415,8 +415,8 @@ fn a_directory_that_was_replaced_is_noticed() {
     fs::create_dir(&inner).unwrap();
     let store = Small::new(Sidecar::of_session(&inner, "s1", place.options()).unwrap()).unwrap();
     let engine = Engine::new(Arc::new(store), Limits::default());
-    let sam = engine.register(&Registration { name: "sam".to_owned(), ..Registration::default() }).unwrap().name;
-    let session = Session { engine, sam };
+    let zed = engine.register(&Registration { name: "zed".to_owned(), ..Registration::default() }).unwrap().name;
+    let session = Session { engine, zed };
     session.add("a", &[]).unwrap();
     fs::rename(&inner, place.path("aside")).unwrap();
     fs::create_dir(&inner).unwrap();

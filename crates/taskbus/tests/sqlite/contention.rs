@@ -147,7 +147,7 @@ fn handles_that_come_and_go_do_not_drop_the_lock_of_another() {
     let store = home.with_list();
     store
         .write(None, &mut |tx| {
-            tx.put_session(&crate::waiting::session("Ann"))?;
+            tx.put_session(&crate::waiting::session("Amp"))?;
             for _ in 0..3 {
                 drop(home.open());
                 SqliteStore::lazy(&home.path, relaxed()).version().unwrap();
@@ -170,7 +170,7 @@ fn who_waits_too_long_is_told_and_readers_do_not_wait() {
         let held = store.clone();
         let holder = scope.spawn(move || {
             held.write(Some(&list()), &mut |tx| {
-                tx.put_session(&crate::waiting::session("Ann"))?;
+                tx.put_session(&crate::waiting::session("Amp"))?;
                 begun.send(()).unwrap();
                 let _ = is_done.recv();
                 Ok(())

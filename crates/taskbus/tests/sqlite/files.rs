@@ -317,7 +317,7 @@ fn a_transaction_does_not_outlive_its_file() {
     let store = home.with_list();
     let result = store.write(Some(&list()), &mut |tx| {
         tx.drop_receipts(at(0), 1)?;
-        tx.put_session(&crate::waiting::session("Ann"))?;
+        tx.put_session(&crate::waiting::session("Amp"))?;
         fs::rename(&home.path, home.directory.path().join("old")).unwrap();
         Ok(())
     });

@@ -26,7 +26,7 @@ use crate::support::{Home, at, change, create, list, revised, task, who};
 /// One random step: what, and three random numbers to choose by.
 type Step = (u8, u16, u16, u16);
 
-const NAMES: [&str; 3] = ["Ann", "Bob", "Cid"];
+const NAMES: [&str; 3] = ["Amp", "Jan", "Poe"];
 /// Times at which both are asked; changes happen at 500.
 const TIMES: [i64; 3] = [100, 500, 900];
 
@@ -324,7 +324,7 @@ fn is_way(snapshot: &dyn Snapshot, from: &TaskId, to: &TaskId) -> bool {
 fn ready(snapshot: &dyn Snapshot, below: Option<&TaskId>) -> Vec<Vec<TaskId>> {
     let mut found = Vec::new();
     for now in TIMES {
-        for assigned_to in [None, Some(who("Ann")), Some(who("Bob")), Some(who("nobody"))] {
+        for assigned_to in [None, Some(who("Amp")), Some(who("Jan")), Some(who("nobody"))] {
             let scan = ReadyScan { assigned_to, below: below.cloned(), now: at(now), behind: None, limit: 100 };
             let all: Vec<TaskId> = snapshot.ready(&scan).unwrap().into_iter().map(|task| task.id).collect();
             let mut one_by_one = Vec::new();
@@ -350,12 +350,12 @@ fn queries(limit: usize) -> Vec<PageQuery> {
             for status in [None, Some(Status::Pending), Some(Status::InProgress), Some(Status::Completed)] {
                 queries.push(PageQuery { view, status, ..all(now) });
             }
-            queries.push(PageQuery { view, owner: Some(who("Ann")), ..all(now) });
+            queries.push(PageQuery { view, owner: Some(who("Amp")), ..all(now) });
             queries.push(PageQuery { view, label: Some(Label::new("b").unwrap()), ..all(now) });
             queries.push(PageQuery {
                 view,
                 label: Some(Label::new("a").unwrap()),
-                owner: Some(who("Bob")),
+                owner: Some(who("Jan")),
                 ..all(now)
             });
         }
@@ -460,14 +460,14 @@ fn receipts_and_sessions_are_kept_alike() {
     };
     pair.write(|tx| {
         for n in 0..6 {
-            tx.put_receipt(&who("Ann"), &key(n), &receipt(n, at(100 * n as i64)))?;
+            tx.put_receipt(&who("Amp"), &key(n), &receipt(n, at(100 * n as i64)))?;
         }
-        tx.put_receipt(&who("Ann"), &key(5), &receipt(50, at(1000)))
+        tx.put_receipt(&who("Amp"), &key(5), &receipt(50, at(1000)))
     });
     let known =
-        |tx: &dyn Snapshot| (0..6).map(|n| tx.receipt(&who("Ann"), &key(n), at(250)).unwrap()).collect::<Vec<_>>();
+        |tx: &dyn Snapshot| (0..6).map(|n| tx.receipt(&who("Amp"), &key(n), at(250)).unwrap()).collect::<Vec<_>>();
     let kept =
-        pair.write(|tx| Ok((known(tx), tx.receipt(&who("Bob"), &key(5), at(0))?, tx.has_expired_receipts(at(0))?)));
+        pair.write(|tx| Ok((known(tx), tx.receipt(&who("Jan"), &key(5), at(0))?, tx.has_expired_receipts(at(0))?)));
     assert_eq!((kept.0.iter().flatten().count(), kept.1, kept.2), (3, None, true));
     let dropped = pair
         .write(|tx| Ok([tx.drop_receipts(at(250), 2)?, tx.drop_receipts(at(250), 9)?, tx.drop_receipts(at(250), 9)?]));
@@ -481,14 +481,14 @@ fn receipts_and_sessions_are_kept_alike() {
     let before = pair.write(|tx| Ok(alive(tx)));
     assert_eq!((before.1.len(), before.2.len()), (2, 1));
     let moved = pair.write(|tx| {
-        let ann = tx.extend_sessions("token of Ann", at(5))?;
-        let bob = tx.extend_sessions("token of Bob", at(700))?;
-        Ok((ann, bob, tx.extend_sessions("of nobody", at(700))?, alive(tx)))
+        let amp = tx.extend_sessions("token of Amp", at(5))?;
+        let jan = tx.extend_sessions("token of Jan", at(700))?;
+        Ok((amp, jan, tx.extend_sessions("of nobody", at(700))?, alive(tx)))
     });
     assert_eq!((moved.0, moved.1, moved.2), (1, 1, 0));
     let gone = pair.write(|tx| {
-        tx.end_sessions("token of Ann")?;
-        Ok((tx.extend_sessions("token of Ann", at(9000))?, alive(tx), tx.is_known(&who("Ann"))?))
+        tx.end_sessions("token of Amp")?;
+        Ok((tx.extend_sessions("token of Amp", at(9000))?, alive(tx), tx.is_known(&who("Amp"))?))
     });
     assert_eq!((gone.0, gone.2), (0, true));
 }

@@ -61,7 +61,7 @@ pub(crate) fn at(millis: i64) -> Timestamp {
 
 /// A pending task with nothing special about it.
 pub(crate) fn task(id: TaskId) -> Task {
-    let stamp = Stamp { at: at(1), by: Some(who("Ann")) };
+    let stamp = Stamp { at: at(1), by: Some(who("Amp")) };
     Task {
         id,
         subject: Subject::new("Do it").unwrap(),

@@ -39,7 +39,7 @@ fn the_version_differs_after_every_commit_and_only_then() {
     read_with(&store, None, |snapshot| snapshot.lists()).unwrap();
     store.write(None, &mut |_| Ok(())).unwrap();
     let refused = store.write(None, &mut |tx| {
-        tx.put_session(&session("Ann"))?;
+        tx.put_session(&session("Amp"))?;
         Err(Abort::Failed(StoreError::Moved { store: String::new() }))
     });
     assert!(refused.is_err());

@@ -174,31 +174,31 @@ fn a_content_may_be_long() {
 #[test]
 fn on_a_shared_list_its_rules_hold() {
     let store = Arc::default();
-    let (rob, kim) = (shared(&store, "rob"), shared(&store, "kim"));
+    let (roo, amp) = (shared(&store, "roo"), shared(&store, "amp"));
     assert_eq!(
-        does(&rob, json!({"action": "list"})),
+        does(&roo, json!({"action": "list"})),
         json!({"action": "list", "tasks": [], "snapshot": {"tasks": []}})
     );
-    refuses(&rob, json!({"action": "complete", "id": "1"}), "not_found", "there is no task 1");
-    let a = add(&rob, "a", &[]);
-    let b = add(&rob, "b", &[&a]);
+    refuses(&roo, json!({"action": "complete", "id": "1"}), "not_found", "there is no task 1");
+    let a = add(&roo, "a", &[]);
+    let b = add(&roo, "b", &[&a]);
     assert_eq!((&a, &b), (&json!("1"), &json!("2")), "the ids of the list, as text");
-    refuses(&rob, json!({"action": "update", "id": b, "status": "in_progress"}), "conflict", "blocked by 1");
-    let started = does(&rob, json!({"action": "update", "id": a, "status": "in_progress"}));
-    assert_eq!(started["task"]["owner"], "rob");
-    refuses(&kim, json!({"action": "complete", "id": a}), "conflict", "held by rob; take another one");
-    does(&rob, json!({"action": "complete", "id": a}));
-    refuses(&rob, json!({"action": "update", "id": a, "status": "in_progress"}), "validation", "to pending first");
-    let removed = does(&kim, json!({"action": "remove", "id": b}));
+    refuses(&roo, json!({"action": "update", "id": b, "status": "in_progress"}), "conflict", "blocked by 1");
+    let started = does(&roo, json!({"action": "update", "id": a, "status": "in_progress"}));
+    assert_eq!(started["task"]["owner"], "roo");
+    refuses(&amp, json!({"action": "complete", "id": a}), "conflict", "held by roo; take another one");
+    does(&roo, json!({"action": "complete", "id": a}));
+    refuses(&roo, json!({"action": "update", "id": a, "status": "in_progress"}), "validation", "to pending first");
+    let removed = does(&amp, json!({"action": "remove", "id": b}));
     assert_eq!((&removed["task"]["status"], &row(&removed, &b)["status"]), (&json!("deleted"), &json!("deleted")));
-    let back = does(&kim, json!({"action": "update", "id": b, "status": "in_progress"}));
-    assert_eq!((&back["task"]["status"], &back["task"]["owner"]), (&json!("in_progress"), &json!("kim")));
-    refuses(&rob, json!({"action": "remove", "id": b}), "conflict", "held by kim");
+    let back = does(&amp, json!({"action": "update", "id": b, "status": "in_progress"}));
+    assert_eq!((&back["task"]["status"], &back["task"]["owner"]), (&json!("in_progress"), &json!("amp")));
+    refuses(&roo, json!({"action": "remove", "id": b}), "conflict", "held by amp");
 }
 
 #[test]
 fn a_description_of_another_tool_is_not_lost() {
-    let desk = shared(&Arc::default(), "rob");
+    let desk = shared(&Arc::default(), "roo");
     let id = add(&desk, "a", &[]);
     CLIENT.call(&desk, "task_update", &json!({"task_id": id, "description": "the long form"})).unwrap();
     let renamed = does(&desk, json!({"action": "update", "id": id, "content": "a, better"}));

@@ -78,7 +78,7 @@ fn every_field_of_every_tool_is_used() {
                 arguments.insert(given.name.to_owned(), some_value(given.kind));
             }
             if tool.name == "create_channel" || tool.name == "register" {
-                arguments.insert("name".to_owned(), json!(if tool.name == "register" { "Kim" } else { "tasks/new" }));
+                arguments.insert("name".to_owned(), json!(if tool.name == "register" { "Amp" } else { "tasks/new" }));
             }
             if tool.fields.iter().any(|field| field.name == "channel") {
                 arguments.insert("channel".to_owned(), json!("tasks/t"));
@@ -123,7 +123,7 @@ fn a_task_goes_through_its_life() {
     let desk = desk_with_list();
     let (a, b) = (add(&desk, json!({})), add(&desk, json!({"blocked_by": [1]})));
     let taken = call(&desk, "task_next", json!({"channel": "tasks/t", "lease_seconds": "60"}));
-    assert_eq!((&taken["task"]["id"], &taken["task"]["owner"], &taken["as"]), (&a, &json!("Rob"), &json!("Rob")));
+    assert_eq!((&taken["task"]["id"], &taken["task"]["owner"], &taken["as"]), (&a, &json!("Roo"), &json!("Roo")));
     refused(&desk, "task_claim", json!({"task_id": b}), "conflict", "blocked by 1");
     let released = call(&desk, "task_release", json!({"task_id": a, "note": "later", "fence": 1}));
     assert_eq!(released["task"]["status"], "pending");
@@ -243,14 +243,14 @@ fn a_cancelled_call_gives_its_task_back() {
 #[test]
 fn registering_shows_who_and_what_there_is() {
     let desk = desk_with_list();
-    let first = call(&desk, "register", json!({"name": "Sam", "context": "tests"}));
-    assert_eq!((&first["as"], &first["resumed"]), (&json!("Sam"), &json!(false)));
+    let first = call(&desk, "register", json!({"name": "Zed", "context": "tests"}));
+    assert_eq!((&first["as"], &first["resumed"]), (&json!("Zed"), &json!(false)));
     assert_eq!(first["lists"][0]["name"], "tasks/t");
-    let child = call(&desk, "register", json!({"name": "impl", "parent": "Sam"}));
-    assert_eq!((&child["as"], &child["others"][0]["name"]), (&json!("Sam/impl"), &json!("Rob")));
-    let written = call(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Sam/impl"}));
-    assert_eq!((&written["created_by"], written.get("as")), (&json!("Sam/impl"), None));
-    refused(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Kim"}), "not_registered", "Kim");
+    let child = call(&desk, "register", json!({"name": "impl", "parent": "Zed"}));
+    assert_eq!((&child["as"], &child["others"][0]["name"]), (&json!("Zed/impl"), &json!("Roo")));
+    let written = call(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Zed/impl"}));
+    assert_eq!((&written["created_by"], written.get("as")), (&json!("Zed/impl"), None));
+    refused(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Amp"}), "not_registered", "Amp");
     refused(&desk, "register", json!({"name": "a/b"}), "validation", "name the parent in `parent`");
 }
 

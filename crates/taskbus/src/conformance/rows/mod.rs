@@ -184,7 +184,7 @@ fn counted(store: &dyn RowStore) -> Value {
 
 /// A pending task with a subject and nothing else. Its rank is what a row of its id has anyway, where ids are numbers.
 fn task(id: TaskId, subject: &str) -> Task {
-    let stamp = Stamp { at: Timestamp::from_millis(1_796_054_400_000), by: Identity::new("sam").ok() };
+    let stamp = Stamp { at: Timestamp::from_millis(1_796_054_400_000), by: Identity::new("zed").ok() };
     Task {
         rank: Rank::nth(id.as_number().unwrap_or(1)),
         id,

@@ -27,13 +27,13 @@ pub(super) fn what_is_set_is_got(place: &dyn RowPlace) -> Verdict {
     let mut whole = put(&*store, "whole");
     whole.description = Some(Body::new("The long form,\nin two lines").expect("valid"));
     whole.active_form = Some(Line::new("Doing the whole").expect("valid"));
-    whole.state = State::InProgress { owner: Identity::new("kim").ok(), lease: None };
+    whole.state = State::InProgress { owner: Identity::new("amp").ok(), lease: None };
     whole.blocked_by = vec![first.id.clone()];
     whole.metadata.insert("k".to_owned(), json!("v"));
     set(&*store, &whole);
     check_kept(place, &*store, &whole);
     check_kept(place, &*store, &first);
-    whole.state = State::Completed { by: Identity::new("kim").ok(), at: Timestamp::from_millis(1_796_054_400_500) };
+    whole.state = State::Completed { by: Identity::new("amp").ok(), at: Timestamp::from_millis(1_796_054_400_500) };
     set(&*store, &whole);
     check_kept(place, &*store, &whole);
     Verdict::Held
@@ -46,7 +46,7 @@ pub(super) fn every_field_is_kept(place: &dyn RowPlace) -> Verdict {
     full.description = Some(Body::new("long").expect("valid"));
     full.active_form = Some(Line::new("Filling it").expect("valid"));
     full.state = State::InProgress {
-        owner: Identity::new("kim/two").ok(),
+        owner: Identity::new("amp/two").ok(),
         lease: Some(Timestamp::from_millis(1_796_054_460_000)),
     };
     full.parent = Some(first.id.clone());
@@ -57,7 +57,7 @@ pub(super) fn every_field_is_kept(place: &dyn RowPlace) -> Verdict {
     full.paths = BTreeSet::from([PathGlob::new("src/**/*.rs").expect("valid")]);
     full.metadata = json!({"a": {"b": [1, 2.5]}}).as_object().cloned().unwrap_or_default();
     full.result = Some(Note::new("half of it").expect("valid"));
-    full.created = Stamp { at: Timestamp::from_millis(1_796_000_000_000), by: Identity::new("lee").ok() };
+    full.created = Stamp { at: Timestamp::from_millis(1_796_000_000_000), by: Identity::new("jan").ok() };
     (full.fence, full.reclaims, full.parked) = (7, 3, true);
     set(&*store, &full);
     let kept = get(&*place.open(), &full.id).expect("the row is there");

@@ -13,15 +13,15 @@ const LONG: Duration = Duration::from_secs(40);
 
 pub(super) fn the_version_differs_after_a_change_by_anybody(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let (sam, kim) = (crew.person("sam"), crew.person_on(&place.open(), "kim"));
-    let id = sam.add("task");
+    let (zed, amp) = (crew.person("zed"), crew.person_on(&place.open(), "amp"));
+    let id = zed.add("task");
     let mut seen = vec![crew.store.version().expect("a version")];
     for step in 0..4 {
         match step {
-            0 => drop(kim.claim(&id).expect("a task can be claimed")),
-            1 => drop(kim.complete(&id).expect("a task can be completed")),
-            2 => drop(kim.add("another")),
-            _ => drop(sam.add("a third")),
+            0 => drop(amp.claim(&id).expect("a task can be claimed")),
+            1 => drop(amp.complete(&id).expect("a task can be completed")),
+            2 => drop(amp.add("another")),
+            _ => drop(zed.add("a third")),
         }
         let now = crew.store.version().expect("a version");
         assert!(!seen.contains(&now), "the version is {now} again after step {step}");
@@ -32,15 +32,15 @@ pub(super) fn the_version_differs_after_a_change_by_anybody(place: &dyn StorePla
 
 pub(super) fn who_waits_for_work_gets_it_when_it_comes(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let (sam, kim) = (crew.person("sam"), crew.person_on(&place.open(), "kim"));
+    let (zed, amp) = (crew.person("zed"), crew.person_on(&place.open(), "amp"));
     let command = Command::Next(Box::default());
-    let request = Request { caller: kim.name.clone(), list: Some(crew.list.clone()), command, key: None };
+    let request = Request { caller: amp.name.clone(), list: Some(crew.list.clone()), command, key: None };
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| {
             let since = Instant::now();
-            (kim.engine.next_waiting(&request, LONG, &|| false), since.elapsed())
+            (amp.engine.next_waiting(&request, LONG, &|| false), since.elapsed())
         });
-        let id = sam.add("work");
+        let id = zed.add("work");
         let (answer, waited) = waiter.join().expect("the waiter ends");
         let Ok(Answer::Next(taken)) = answer else { panic!("next answers: {answer:?}") };
         assert_eq!(taken.tasks.iter().map(|task| &task.id).collect::<Vec<_>>(), [&id]);

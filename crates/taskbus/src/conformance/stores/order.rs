@@ -23,23 +23,23 @@ fn paged(person: &Person, limit: usize) -> Vec<taskbus_core::id::TaskId> {
 }
 
 pub(super) fn pages_follow_one_another(place: &dyn StorePlace) -> Verdict {
-    let sam = Crew::at(place).person("sam");
-    let made: Vec<_> = (0..23).map(|at| sam.add(&format!("task {at}"))).collect();
+    let zed = Crew::at(place).person("zed");
+    let made: Vec<_> = (0..23).map(|at| zed.add(&format!("task {at}"))).collect();
     for limit in [1, 5, 23, 24] {
-        assert_eq!(paged(&sam, limit), made, "pages of {limit}");
+        assert_eq!(paged(&zed, limit), made, "pages of {limit}");
     }
     Verdict::Held
 }
 
 pub(super) fn filters_keep_the_order(place: &dyn StorePlace) -> Verdict {
-    let sam = Crew::at(place).person("sam");
-    let made: Vec<_> = (0..9).map(|at| sam.add(&format!("task {at}"))).collect();
+    let zed = Crew::at(place).person("zed");
+    let made: Vec<_> = (0..9).map(|at| zed.add(&format!("task {at}"))).collect();
     for id in made.iter().step_by(2) {
-        sam.complete(id).expect("a task can be completed");
+        zed.complete(id).expect("a task can be completed");
     }
     let of = |status| {
         let ask = ListAsk { status: Some(status), ..ListAsk::default() };
-        let page = sam.engine.list(Some(&sam.name), &sam.list, &ask).expect("a page can be read");
+        let page = zed.engine.list(Some(&zed.name), &zed.list, &ask).expect("a page can be read");
         page.tasks.into_iter().map(|task| task.id).collect::<Vec<_>>()
     };
     assert_eq!(of(Status::Completed), made.iter().step_by(2).cloned().collect::<Vec<_>>());

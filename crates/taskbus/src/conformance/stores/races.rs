@@ -34,13 +34,13 @@ pub(super) fn one_of_many_claims_wins(place: &dyn StorePlace) -> Verdict {
     if let Some(lack) = crew.without_owners() {
         return lack;
     }
-    let (sam, people) = (crew.person("sam"), people(place, &crew));
+    let (zed, people) = (crew.person("zed"), people(place, &crew));
     for _ in 0..5 {
-        let id = sam.add("wanted");
+        let id = zed.add("wanted");
         let results = all_at_once(&people, |person| person.claim(&id));
         let winners: Vec<_> = results.iter().flatten().filter_map(|written| written.task.owner.clone()).collect();
         assert_eq!(winners.len(), 1, "{results:?}");
-        assert_eq!(sam.task(&id).owner.as_ref(), winners.first());
+        assert_eq!(zed.task(&id).owner.as_ref(), winners.first());
         let refused = |result: &&Result<_, Error>| matches!(result, Err(Error::Refused(_)));
         assert_eq!(results.iter().filter(refused).count(), MANY - 1, "the others are told");
     }
@@ -51,7 +51,7 @@ pub(super) fn tasks_made_at_once_are_all_there(place: &dyn StorePlace) -> Verdic
     let crew = Crew::at(place);
     let people = people(place, &crew);
     let made = all_at_once(&people, |person| (0..5).map(|_| person.add("made")).collect::<Vec<_>>());
-    check_all(&crew.person("sam"), made.concat());
+    check_all(&crew.person("zed"), made.concat());
     Verdict::Held
 }
 
@@ -64,16 +64,16 @@ fn check_all(person: &Person, made: Vec<TaskId>) {
 
 pub(super) fn one_of_two_closing_edges_is_refused(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let sam = crew.person("sam");
-    let two = [crew.person_on(&place.open(), "kim"), crew.person_on(&place.open(), "lee")];
+    let zed = crew.person("zed");
+    let two = [crew.person_on(&place.open(), "amp"), crew.person_on(&place.open(), "jan")];
     for _ in 0..10 {
-        let (a, b) = (sam.add("a"), sam.add("b"));
+        let (a, b) = (zed.add("a"), zed.add("b"));
         let results = all_at_once(&two, |person| {
-            let (from, to) = if person.name.as_str() == "kim" { (&a, &b) } else { (&b, &a) };
+            let (from, to) = if person.name.as_str() == "amp" { (&a, &b) } else { (&b, &a) };
             person.update(from, Patch { add_blocked_by: vec![to.clone()], ..Patch::default() })
         });
         assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
-        let edges = sam.task(&a).blocked_by.len() + sam.task(&b).blocked_by.len();
+        let edges = zed.task(&a).blocked_by.len() + zed.task(&b).blocked_by.len();
         assert_eq!(edges, 1, "no cycle");
     }
     Verdict::Held
@@ -81,8 +81,8 @@ pub(super) fn one_of_two_closing_edges_is_refused(place: &dyn StorePlace) -> Ver
 
 pub(super) fn next_hands_out_each_task_once_to_many(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let (sam, people) = (crew.person("sam"), people(place, &crew));
-    let made: BTreeSet<TaskId> = (0..MANY * 3).map(|_| sam.add("work")).collect();
+    let (zed, people) = (crew.person("zed"), people(place, &crew));
+    let made: BTreeSet<TaskId> = (0..MANY * 3).map(|_| zed.add("work")).collect();
     let taken =
         all_at_once(&people, |person| (0..3).flat_map(|_| person.next().tasks).map(|task| task.id).collect::<Vec<_>>());
     let taken = taken.concat();
@@ -93,12 +93,12 @@ pub(super) fn next_hands_out_each_task_once_to_many(place: &dyn StorePlace) -> V
 
 pub(super) fn tasks_made_by_processes_are_all_there(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let sam = crew.person("sam");
+    let zed = crew.person("zed");
     let start = |_| Some(Worker::start(place.command()?, "add 5"));
     let Some(workers) = (0..MANY).map(start).collect::<Option<Vec<_>>>() else {
         return Verdict::NotApplicable("other processes that can open the store");
     };
     let made = workers.into_iter().flat_map(Worker::finish).map(|id| id.parse().expect("an id"));
-    check_all(&sam, made.collect());
+    check_all(&zed, made.collect());
     Verdict::Held
 }

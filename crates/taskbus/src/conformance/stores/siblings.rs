@@ -14,57 +14,57 @@ fn at(place: Place) -> Patch {
 fn check_order(place: &dyn StorePlace, expected: &[&TaskId]) {
     let crew = Crew::at(place);
     for store in [&crew.store, &place.open()] {
-        assert_eq!(crew.person_on(store, "lee").order().iter().collect::<Vec<_>>(), expected);
+        assert_eq!(crew.person_on(store, "jan").order().iter().collect::<Vec<_>>(), expected);
     }
 }
 
 pub(super) fn tasks_are_appended(place: &dyn StorePlace) -> Verdict {
-    let sam = Crew::at(place).person("sam");
-    let made: Vec<TaskId> = (0..70).map(|at| sam.add(&format!("task {at}"))).collect();
+    let zed = Crew::at(place).person("zed");
+    let made: Vec<TaskId> = (0..70).map(|at| zed.add(&format!("task {at}"))).collect();
     check_order(place, &made.iter().collect::<Vec<_>>());
     Verdict::Held
 }
 
 pub(super) fn tasks_go_before_and_after_others(place: &dyn StorePlace) -> Verdict {
-    let sam = Crew::at(place).person("sam");
-    let (a, b, c) = (sam.add("a"), sam.add("b"), sam.add("c"));
-    sam.update(&c, at(Place::Before(a.clone()))).expect("a task goes before another");
+    let zed = Crew::at(place).person("zed");
+    let (a, b, c) = (zed.add("a"), zed.add("b"), zed.add("c"));
+    zed.update(&c, at(Place::Before(a.clone()))).expect("a task goes before another");
     check_order(place, &[&c, &a, &b]);
-    sam.update(&c, at(Place::After(a.clone()))).expect("a task goes after another");
+    zed.update(&c, at(Place::After(a.clone()))).expect("a task goes after another");
     check_order(place, &[&a, &c, &b]);
-    sam.update(&b, at(Place::Before(c.clone()))).expect("a task goes before another");
+    zed.update(&b, at(Place::Before(c.clone()))).expect("a task goes before another");
     check_order(place, &[&a, &b, &c]);
-    let d = sam.create(Draft { place: Some(Place::After(a.clone())), ..draft("d") }).id;
+    let d = zed.create(Draft { place: Some(Place::After(a.clone())), ..draft("d") }).id;
     check_order(place, &[&a, &d, &b, &c]);
-    let stays = sam.update(&d, at(Place::Before(b.clone()))).expect("where it is already");
+    let stays = zed.update(&d, at(Place::Before(b.clone()))).expect("where it is already");
     assert_eq!(stays.replaced, 0, "a task that is there already is not moved");
-    sam.update(&a, Patch::delete()).expect("a task can be deleted");
-    let e = sam.add("e");
+    zed.update(&a, Patch::delete()).expect("a task can be deleted");
+    let e = zed.add("e");
     check_order(place, &[&d, &b, &c, &e]);
     Verdict::Held
 }
 
 pub(super) fn children_stand_below_their_parents(place: &dyn StorePlace) -> Verdict {
-    let sam = Crew::at(place).person("sam");
-    let (a, b) = (sam.add("a"), sam.add("b"));
+    let zed = Crew::at(place).person("zed");
+    let (a, b) = (zed.add("a"), zed.add("b"));
     let child =
-        |parent: &TaskId, subject: &str| sam.create(Draft { parent: Some(parent.clone()), ..draft(subject) }).id;
+        |parent: &TaskId, subject: &str| zed.create(Draft { parent: Some(parent.clone()), ..draft(subject) }).id;
     let (b1, a1, a2) = (child(&b, "b1"), child(&a, "a1"), child(&a, "a2"));
     check_order(place, &[&a, &a1, &a2, &b, &b1]);
-    sam.update(&a1, Patch { parent: Some(Some(b.clone())), ..Patch::default() }).expect("a task moves");
+    zed.update(&a1, Patch { parent: Some(Some(b.clone())), ..Patch::default() }).expect("a task moves");
     check_order(place, &[&a, &a2, &b, &b1, &a1]);
-    sam.update(&b1, Patch { parent: Some(None), ..at(Place::Before(a.clone())) }).expect("a task becomes a root");
+    zed.update(&b1, Patch { parent: Some(None), ..at(Place::Before(a.clone())) }).expect("a task becomes a root");
     check_order(place, &[&b1, &a, &a2, &b, &a1]);
     Verdict::Held
 }
 
 pub(super) fn many_inserts_at_one_spot_keep_their_order(place: &dyn StorePlace) -> Verdict {
-    let sam = Crew::at(place).person("sam");
-    let (first, last) = (sam.add("first"), sam.add("last"));
+    let zed = Crew::at(place).person("zed");
+    let (first, last) = (zed.add("first"), zed.add("last"));
     let mut inner: Vec<TaskId> = Vec::new();
     for step in 0..60 {
         let spot = if step % 2 == 0 { Place::After(first.clone()) } else { Place::Before(last.clone()) };
-        let id = sam.create(Draft { place: Some(spot), ..draft("between") }).id;
+        let id = zed.create(Draft { place: Some(spot), ..draft("between") }).id;
         if step % 2 == 0 { inner.insert(0, id) } else { inner.push(id) }
     }
     let expected: Vec<&TaskId> = std::iter::once(&first).chain(&inner).chain([&last]).collect();

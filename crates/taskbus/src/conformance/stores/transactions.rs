@@ -12,20 +12,20 @@ use crate::store::{Abort, Author, StoreError, Tx, write_with};
 
 pub(super) fn a_refused_command_leaves_no_trace(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let (sam, kim) = (crew.person("sam"), crew.person_on(&place.open(), "kim"));
-    let first = sam.add("first");
-    let second = sam.add_waiting("second", &[&first]);
-    let before = (sam.everything(), kim.everything(), sam.engine.lists().expect("lists"));
+    let (zed, amp) = (crew.person("zed"), crew.person_on(&place.open(), "amp"));
+    let first = zed.add("first");
+    let second = zed.add_waiting("second", &[&first]);
+    let before = (zed.everything(), amp.everything(), zed.engine.lists().expect("lists"));
     let circle =
         Patch { subject: Some(Line::new("changed").expect("valid")), add_blocked_by: vec![second], ..Patch::default() };
-    sam.update(&first, circle).expect_err("a cycle is refused");
-    assert_eq!((sam.everything(), kim.everything(), sam.engine.lists().expect("lists")), before);
+    zed.update(&first, circle).expect_err("a cycle is refused");
+    assert_eq!((zed.everything(), amp.everything(), zed.engine.lists().expect("lists")), before);
     Verdict::Held
 }
 
 pub(super) fn a_plan_is_all_or_nothing(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let sam = crew.person("sam");
+    let zed = crew.person("zed");
     let planned = |at: usize, blocker: &str| Planned {
         key: Some(format!("k{at}")),
         draft: draft("planned"),
@@ -33,11 +33,11 @@ pub(super) fn a_plan_is_all_or_nothing(place: &dyn StorePlace) -> Verdict {
         blocked_by: vec![blocker.to_owned()],
         done: false,
     };
-    let good = sam.add("there").to_string();
+    let good = zed.add("there").to_string();
     let plan = vec![planned(0, &good), planned(1, "k0"), planned(2, "nobody")];
-    sam.ask(Command::Plan(plan), None).expect_err("a plan with a name for nothing is refused");
-    assert_eq!(sam.order().len(), 1);
-    assert_eq!(crew.person_on(&place.open(), "kim").order().len(), 1);
+    zed.ask(Command::Plan(plan), None).expect_err("a plan with a name for nothing is refused");
+    assert_eq!(zed.order().len(), 1);
+    assert_eq!(crew.person_on(&place.open(), "amp").order().len(), 1);
     Verdict::Held
 }
 
@@ -55,13 +55,13 @@ fn spoil(tx: &mut dyn Tx, task: &Task) -> Result<(), StoreError> {
 #[track_caller]
 fn check_undone(place: &dyn StorePlace, end: fn() -> Result<(), Abort>) {
     let crew = Crew::at(place);
-    let sam = crew.person("sam");
-    let id = sam.add("as it was");
-    let before = sam.everything();
+    let zed = crew.person("zed");
+    let id = zed.add("as it was");
+    let before = zed.everything();
     let spoilt = catch_unwind(AssertUnwindSafe(|| {
         write_with(&*crew.store, Some(&crew.list), |tx| {
             let task = tx.task(&id)?.expect("the task is there");
-            let mut session = tx.session(&sam.name)?.expect("a session is there");
+            let mut session = tx.session(&zed.name)?.expect("a session is there");
             session.context = "spoilt".to_owned();
             tx.put_session(&session)?;
             spoil(tx, &task)?;
@@ -69,12 +69,12 @@ fn check_undone(place: &dyn StorePlace, end: fn() -> Result<(), Abort>) {
         })
     }));
     assert!(!matches!(spoilt, Ok(Ok(()))), "the body ends badly");
-    assert_eq!(sam.everything(), before);
-    assert_eq!(crew.person_on(&place.open(), "kim").order(), [id], "nothing is there for others");
-    let sessions = sam.engine.sessions().expect("sessions");
+    assert_eq!(zed.everything(), before);
+    assert_eq!(crew.person_on(&place.open(), "amp").order(), [id], "nothing is there for others");
+    let sessions = zed.engine.sessions().expect("sessions");
     assert!(sessions.iter().all(|session| session.context.is_empty()), "{sessions:?}");
-    sam.add("the next is kept");
-    assert_eq!(sam.order().len(), 2);
+    zed.add("the next is kept");
+    assert_eq!(zed.order().len(), 2);
 }
 
 pub(super) fn a_failed_body_leaves_no_trace(place: &dyn StorePlace) -> Verdict {
@@ -89,7 +89,7 @@ pub(super) fn a_body_that_panicked_leaves_no_trace(place: &dyn StorePlace) -> Ve
 
 pub(super) fn a_body_sees_what_it_wrote(place: &dyn StorePlace) -> Verdict {
     let crew = Crew::at(place);
-    let id = crew.person("sam").add("task");
+    let id = crew.person("zed").add("task");
     let written = write_with(&*crew.store, Some(&crew.list), |tx| {
         let task = tx.task(&id)?.expect("the task is there");
         spoil(tx, &task)?;

@@ -347,11 +347,11 @@ mod tests {
         task.paths = [taskbus_core::glob::PathGlob::new("src/**").unwrap()].into();
         task.not_before = Some(THEN.plus_millis(5));
         task.result = Some(Note::new("ported").unwrap());
-        task.state = State::InProgress { owner: Some(Identity::new("Sam").unwrap()), lease: Some(THEN.plus_millis(9)) };
+        task.state = State::InProgress { owner: Some(Identity::new("Zed").unwrap()), lease: Some(THEN.plus_millis(9)) };
         task.blocked_by = vec![TaskId::Number(3), TaskId::Text("word".into())];
         task.metadata.insert("taskbus".to_owned(), serde_json::json!({"not": "ours"}));
         task.extra.insert("colour".to_owned(), serde_json::json!([1, {"a": null}]));
-        task.updated = taskbus_core::task::Stamp { at: THEN.plus_millis(1), by: Some(Identity::new("Sam").unwrap()) };
+        task.updated = taskbus_core::task::Stamp { at: THEN.plus_millis(1), by: Some(Identity::new("Zed").unwrap()) };
         (task.revision, task.fence, task.reclaims, task.parked) = (12, 3, 2, true);
         let later = THEN.plus_millis(1_000_000);
         let again = TaskFile::read(&task.id, &write(None, &task, &[]), later).unwrap();
@@ -365,7 +365,7 @@ mod tests {
         let text = r#"{"zeta":1,"status":"pending","subject":"a","x":{"deep":[1,2]},"blockedBy":["2"],"id":7}"#;
         let file = read(text).unwrap();
         let mut task = file.task.clone();
-        task.state = State::InProgress { owner: Some(Identity::new("Sam").unwrap()), lease: None };
+        task.state = State::InProgress { owner: Some(Identity::new("Zed").unwrap()), lease: None };
         let written = object(&write(Some(&file), &task, &[])).unwrap();
         let keys: Vec<&str> = written.keys().map(String::as_str).collect();
         // What was there keeps its order; what is new stands behind what it follows in Claude Code's own order.
@@ -430,16 +430,16 @@ mod tests {
     fn a_change_by_another_program_counts_as_a_revision() {
         let mut task = read(CLAUDES).unwrap().task;
         (task.revision, task.fence) = (4, 2);
-        let sam = Some(Identity::new("Sam").unwrap());
-        task.state = State::InProgress { owner: sam.clone(), lease: Some(THEN.plus_millis(1)) };
+        let zed = Some(Identity::new("Zed").unwrap());
+        task.state = State::InProgress { owner: zed.clone(), lease: Some(THEN.plus_millis(1)) };
         let edit = |key: &'static str, value: Value| changed_by_another(&task, |raw| put(raw, key, Some(value)));
         let unchanged = edit("blocks", serde_json::json!(["12"]));
         assert_eq!((unchanged.task.revision, unchanged.is_foreign), (4, false), "the other end of an edge");
         let edited = edit("description", "other".into());
         assert_eq!((edited.task.revision, edited.task.fence, edited.is_foreign), (5, 2, true));
         assert_eq!((edited.task.updated.at, &edited.task.updated.by), (THEN.plus_millis(77), &None));
-        assert_eq!((edited.task.leased_until(), edited.task.owner()), (task.leased_until(), sam.as_ref()));
-        let taken = edit("owner", "Kim".into());
+        assert_eq!((edited.task.leased_until(), edited.task.owner()), (task.leased_until(), zed.as_ref()));
+        let taken = edit("owner", "Amp".into());
         assert_eq!((taken.task.revision, taken.task.fence, taken.task.leased_until()), (5, 3, None), "the fence rose");
         let done = edit("status", "completed".into());
         assert_eq!((done.task.fence, done.task.completed_at()), (3, Some(THEN.plus_millis(77))));

@@ -78,7 +78,7 @@ mod tests {
     fn around(list_id: &str, session_id: &str) -> Surroundings {
         let some = |text: &str| Some(text.to_owned());
         Surroundings {
-            home: Some(PathBuf::from("/home/sam")),
+            home: Some(PathBuf::from("/home/zed")),
             list_id: some(list_id),
             session_id: some(session_id),
             ..Surroundings::default()
@@ -93,11 +93,11 @@ mod tests {
     #[test]
     fn the_list_is_the_named_one_else_the_teams_else_the_sessions() {
         let session = "0a1b2c3d-1111-2222-3333-444455556666";
-        check(&around("sprint_1", session), "/home/sam/.claude/tasks/sprint_1");
-        check(&around("", session), &format!("/home/sam/.claude/tasks/{session}"));
+        check(&around("sprint_1", session), "/home/zed/.claude/tasks/sprint_1");
+        check(&around("", session), &format!("/home/zed/.claude/tasks/{session}"));
         let team = Surroundings { has_teams: true, ..around("", session) };
-        check(&team, "/home/sam/.claude/tasks/session-0a1b2c3d");
-        check(&Surroundings { list_id: Some("named".to_owned()), ..team }, "/home/sam/.claude/tasks/named");
+        check(&team, "/home/zed/.claude/tasks/session-0a1b2c3d");
+        check(&Surroundings { list_id: Some("named".to_owned()), ..team }, "/home/zed/.claude/tasks/named");
         let elsewhere = Surroundings { config_dir: Some("/etc/claude".into()), ..around("a", "") };
         check(&elsewhere, "/etc/claude/tasks/a");
     }

@@ -133,7 +133,7 @@ fn row(task: &TaskView) -> Map<String, Value> {
     row
 }
 
-/// `#3 [pending] Subject (owner: rob) [blocked by #1, #2]`
+/// `#3 [pending] Subject (owner: roo) [blocked by #1, #2]`
 fn line(task: &TaskView) -> String {
     let owner = task.owner.as_ref().map_or_else(String::new, |owner| format!(" (owner: {owner})"));
     let blocked = if task.blocked { format!(" [blocked by {}]", numbers(&task.open_blockers)) } else { String::new() };

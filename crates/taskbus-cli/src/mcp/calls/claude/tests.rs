@@ -24,7 +24,7 @@ fn agent(store: &Arc<MemoryStore>, name: &str) -> Desk {
 }
 
 fn alone() -> Desk {
-    agent(&Arc::default(), "rob")
+    agent(&Arc::default(), "roo")
 }
 
 #[track_caller]
@@ -72,17 +72,17 @@ fn texts_and_facts_are_those_of_claude_code() {
         json!({"id": "1", "subject": "Port it", "description": "All of it", "status": "pending", "blocks": ["2"],
             "blockedBy": [], "activeForm": "Porting", "metadata": {"pr": [1, {"x": null}]}})
     );
-    let started = "Updated task #1 status, owner\nStatus: pending -> in_progress\nOwner: rob";
+    let started = "Updated task #1 status, owner\nStatus: pending -> in_progress\nOwner: roo";
     assert_eq!(
         says(&desk, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"}), started),
         json!({"success": true, "taskId": "1", "updatedFields": ["status", "owner"],
-            "statusChange": {"from": "pending", "to": "in_progress"}, "owner": "rob"})
+            "statusChange": {"from": "pending", "to": "in_progress"}, "owner": "roo"})
     );
-    let list = "#1 [in_progress] Port it (owner: rob)\n#2 [pending] Ship it [blocked by #1]";
+    let list = "#1 [in_progress] Port it (owner: roo)\n#2 [pending] Ship it [blocked by #1]";
     assert_eq!(
         says(&desk, "TaskList", json!({}), list),
         json!({"tasks": [
-            {"id": "1", "subject": "Port it", "status": "in_progress", "owner": "rob", "blockedBy": []},
+            {"id": "1", "subject": "Port it", "status": "in_progress", "owner": "roo", "blockedBy": []},
             {"id": "2", "subject": "Ship it", "status": "pending", "blockedBy": ["1"]},
         ]})
     );
@@ -91,7 +91,7 @@ fn texts_and_facts_are_those_of_claude_code() {
     assert_eq!(facts["unblocked"], json!(["2"]));
     let kept = "Task #2: Ship it\nStatus: pending\nBlocked by: #1 (none open)";
     assert_eq!(says(&desk, "TaskGet", json!({"taskId": "2"}), kept)["task"]["blockedBy"], json!(["1"]));
-    says(&desk, "TaskList", json!({}), "#1 [completed] Port it (owner: rob)\n#2 [pending] Ship it");
+    says(&desk, "TaskList", json!({}), "#1 [completed] Port it (owner: roo)\n#2 [pending] Ship it");
     let gone = "Updated task #1 deleted\nStatus: completed -> deleted";
     let facts = says(&desk, "TaskUpdate", json!({"taskId": "1", "status": "deleted"}), gone);
     assert_eq!(facts["updatedFields"], json!(["deleted"]));
@@ -136,55 +136,55 @@ fn metadata_is_merged_key_by_key() {
 #[test]
 fn of_two_who_start_a_task_one_is_told_who_has_it() {
     let store = Arc::default();
-    let (rob, kim) = (agent(&store, "rob"), agent(&store, "kim"));
-    create(&rob, "a");
+    let (roo, amp) = (agent(&store, "roo"), agent(&store, "amp"));
+    create(&roo, "a");
     let start = json!({"taskId": "1", "status": "in_progress"});
     says(
-        &rob,
+        &roo,
         "TaskUpdate",
         start.clone(),
-        "Updated task #1 status, owner\nStatus: pending -> in_progress\nOwner: rob",
+        "Updated task #1 status, owner\nStatus: pending -> in_progress\nOwner: roo",
     );
     let facts =
-        refuses(&kim, "TaskUpdate", start.clone(), "conflict", "task 1 is held by rob; take another one (TaskList)");
-    assert_eq!((&facts["reason"], &facts["owner"]), (&json!("held"), &json!("rob")));
+        refuses(&amp, "TaskUpdate", start.clone(), "conflict", "task 1 is held by roo; take another one (TaskList)");
+    assert_eq!((&facts["reason"], &facts["owner"]), (&json!("held"), &json!("roo")));
     for change in [json!({"status": "completed"}), json!({"subject": "x"}), json!({"status": "deleted"})] {
         let mut arguments = json!({"taskId": "1"});
         arguments.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        refuses(&kim, "TaskUpdate", arguments, "conflict", "held by rob");
+        refuses(&amp, "TaskUpdate", arguments, "conflict", "held by roo");
     }
-    says(&rob, "TaskUpdate", start.clone(), "Task #1 is as asked already: nothing was changed");
-    // What rob has completed kim may take up again, in one step.
+    says(&roo, "TaskUpdate", start.clone(), "Task #1 is as asked already: nothing was changed");
+    // What roo has completed amp may take up again, in one step.
     says(
-        &rob,
+        &roo,
         "TaskUpdate",
         json!({"taskId": "1", "status": "completed"}),
         "Updated task #1 status\nStatus: in_progress -> completed",
     );
     let facts =
-        says(&kim, "TaskUpdate", start, "Updated task #1 status, owner\nStatus: completed -> in_progress\nOwner: kim");
+        says(&amp, "TaskUpdate", start, "Updated task #1 status, owner\nStatus: completed -> in_progress\nOwner: amp");
     assert_eq!(facts["statusChange"], json!({"from": "completed", "to": "in_progress"}));
 }
 
 #[test]
 fn owners_are_assigned_and_taken_away() {
     let store = Arc::default();
-    let (rob, kim) = (agent(&store, "rob"), agent(&store, "kim"));
-    create(&rob, "a");
-    create(&kim, "b");
-    says(&rob, "TaskUpdate", json!({"taskId": "1", "owner": "kim"}), "Updated task #1 owner\nOwner: kim");
-    refuses(&rob, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"}), "conflict", "belongs to kim");
+    let (roo, amp) = (agent(&store, "roo"), agent(&store, "amp"));
+    create(&roo, "a");
+    create(&amp, "b");
+    says(&roo, "TaskUpdate", json!({"taskId": "1", "owner": "amp"}), "Updated task #1 owner\nOwner: amp");
+    refuses(&roo, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"}), "conflict", "belongs to amp");
     says(
-        &kim,
+        &amp,
         "TaskUpdate",
         json!({"taskId": "1", "status": "in_progress"}),
         "Updated task #1 status\nStatus: pending -> in_progress",
     );
     let back = "Updated task #1 status, owner\nStatus: in_progress -> pending\nOwner: nobody";
-    assert_eq!(says(&kim, "TaskUpdate", json!({"taskId": "1", "status": "pending"}), back)["owner"], "");
-    refuses(&rob, "TaskUpdate", json!({"taskId": "1", "owner": "lee"}), "not_found", "lee never registered");
-    says(&rob, "TaskUpdate", json!({"taskId": "1", "owner": "kim"}), "Updated task #1 owner\nOwner: kim");
-    says(&rob, "TaskUpdate", json!({"taskId": "1", "owner": ""}), "Updated task #1 owner\nOwner: nobody");
+    assert_eq!(says(&amp, "TaskUpdate", json!({"taskId": "1", "status": "pending"}), back)["owner"], "");
+    refuses(&roo, "TaskUpdate", json!({"taskId": "1", "owner": "jan"}), "not_found", "jan never registered");
+    says(&roo, "TaskUpdate", json!({"taskId": "1", "owner": "amp"}), "Updated task #1 owner\nOwner: amp");
+    says(&roo, "TaskUpdate", json!({"taskId": "1", "owner": ""}), "Updated task #1 owner\nOwner: nobody");
 }
 
 #[test]
@@ -202,38 +202,38 @@ fn a_blocked_task_does_not_start() {
 #[test]
 fn a_call_happens_whole_or_not_at_all() {
     let store = Arc::default();
-    let (rob, kim) = (agent(&store, "rob"), agent(&store, "kim"));
+    let (roo, amp) = (agent(&store, "roo"), agent(&store, "amp"));
     for subject in ["a", "b", "held"] {
-        create(&rob, subject);
+        create(&roo, subject);
     }
-    CLIENT.hear(&kim, "TaskUpdate", &json!({"taskId": "3", "status": "in_progress"}));
+    CLIENT.hear(&amp, "TaskUpdate", &json!({"taskId": "3", "status": "in_progress"}));
     let all = json!({"taskId": "1", "subject": "changed", "status": "in_progress", "addBlocks": ["2", "3"]});
-    refuses(&rob, "TaskUpdate", all, "conflict", "task 3 is held by kim");
-    let (a, b) = (get(&rob, "1"), get(&rob, "2"));
+    refuses(&roo, "TaskUpdate", all, "conflict", "task 3 is held by amp");
+    let (a, b) = (get(&roo, "1"), get(&roo, "2"));
     assert_eq!((&a["subject"], &a["status"], &b["blockedBy"]), (&json!("a"), &json!("pending"), &json!([])));
-    says(&rob, "TaskUpdate", json!({"taskId": "1", "addBlocks": ["2", "2"]}), "Updated task #1 blocks");
+    says(&roo, "TaskUpdate", json!({"taskId": "1", "addBlocks": ["2", "2"]}), "Updated task #1 blocks");
     says(
-        &rob,
+        &roo,
         "TaskUpdate",
         json!({"taskId": "1", "addBlocks": "2"}),
         "Task #1 is as asked already: nothing was changed",
     );
     refuses(
-        &rob,
+        &roo,
         "TaskUpdate",
         json!({"taskId": "2", "addBlocks": ["1"]}),
         "validation",
         "addBlockedBy would close a cycle",
     );
     refuses(
-        &rob,
+        &roo,
         "TaskUpdate",
         json!({"taskId": "2", "addBlocks": ["2"]}),
         "validation",
         "cannot name itself in addBlockedBy",
     );
     refuses(
-        &rob,
+        &roo,
         "TaskUpdate",
         json!({"taskId": "2", "addBlocks": ["9"]}),
         "not_found",
@@ -245,31 +245,31 @@ fn a_call_happens_whole_or_not_at_all() {
 fn a_dead_holder_keeps_nobody_from_a_task() {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_796_054_400_000)));
     let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
-    let (rob, kim) = (agent(&store, "rob"), agent(&store, "kim"));
-    create(&rob, "a");
+    let (roo, amp) = (agent(&store, "roo"), agent(&store, "amp"));
+    create(&roo, "a");
     let start = json!({"taskId": "1", "status": "in_progress"});
-    CLIENT.hear(&rob, "TaskUpdate", &start);
+    CLIENT.hear(&roo, "TaskUpdate", &start);
     clock.advance(31_000);
-    let facts = CLIENT.hear(&kim, "TaskUpdate", &start).1;
-    assert_eq!((&facts["success"], &facts["owner"]), (&json!(true), &json!("kim")), "{facts}");
+    let facts = CLIENT.hear(&amp, "TaskUpdate", &start).1;
+    assert_eq!((&facts["success"], &facts["owner"]), (&json!(true), &json!("amp")), "{facts}");
 }
 
 #[test]
 fn who_slept_while_somebody_took_its_name_goes_on_under_another() {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_796_054_400_000)));
     let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
-    let (rob, other) = (agent(&store, "rob"), agent(&store, "rob"));
-    create(&rob, "a");
+    let (roo, other) = (agent(&store, "roo"), agent(&store, "roo"));
+    create(&roo, "a");
     clock.advance(31_000);
     create(&other, "b");
-    let facts = CLIENT.hear(&rob, "TaskUpdate", &json!({"taskId": "1", "status": "in_progress"})).1;
-    assert_eq!((&facts["success"], &facts["owner"]), (&json!(true), &json!("rob2")), "{facts}");
+    let facts = CLIENT.hear(&roo, "TaskUpdate", &json!({"taskId": "1", "status": "in_progress"})).1;
+    assert_eq!((&facts["success"], &facts["owner"]), (&json!(true), &json!("roo2")), "{facts}");
 }
 
 #[test]
 fn a_list_is_made_when_something_is_put_on_it() {
     let store = Arc::default();
-    let desk = agent(&store, "rob");
+    let desk = agent(&store, "roo");
     refuses(&desk, "TaskUpdate", json!({"taskId": "1", "status": "completed"}), "not_found", "Task not found");
     says(&desk, "TaskList", json!({}), "No tasks found");
     assert_eq!(desk.engine().unwrap().lists().unwrap(), []);
@@ -282,22 +282,22 @@ fn a_list_is_made_when_something_is_put_on_it() {
     says(&desk, "TaskGet", json!({"taskId": id}), "Task not found");
     refuses(&desk, "TaskUpdate", json!({"taskId": id, "subject": "y"}), "not_found", "Task not found");
     let nowhere = || Err(Failure::shape("list", "this is no project"));
-    let lost = on(store, many(nowhere(), nowhere()), "kim");
+    let lost = on(store, many(nowhere(), nowhere()), "amp");
     refuses(&lost, "TaskList", json!({}), "validation", "this is no project");
 }
 
 #[test]
 fn a_long_list_shows_what_is_open_and_says_what_it_leaves_out() {
     let store = Arc::default();
-    let (desk, kim) = (agent(&store, "rob"), agent(&store, "kim"));
+    let (desk, amp) = (agent(&store, "roo"), agent(&store, "amp"));
     let long = |n: usize| format!("{n:03} {}", "é".repeat(100));
     for n in 0..90 {
         create(&desk, &long(n));
     }
     for n in 1..=60 {
-        CLIENT.hear(&kim, "TaskUpdate", &json!({"taskId": n, "status": "completed"}));
+        CLIENT.hear(&amp, "TaskUpdate", &json!({"taskId": n, "status": "completed"}));
     }
-    CLIENT.hear(&kim, "TaskUpdate", &json!({"taskId": 90, "status": "in_progress"}));
+    CLIENT.hear(&amp, "TaskUpdate", &json!({"taskId": 90, "status": "in_progress"}));
     let (text, facts, _) = CLIENT.hear(&desk, "TaskList", &json!({}));
     assert!(text.len() <= RESULT_BYTES_DEFAULT && facts.to_string().len() <= RESULT_BYTES_DEFAULT);
     let shown = facts["tasks"].as_array().unwrap();
