@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn users_are_known_by_number() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nsam:x:1000:1000::/home/zed:/bin/sh\n:x:7:7:::\n";
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nzed:x:1000:1000::/home/zed:/bin/sh\n:x:7:7:::\n";
         assert_eq!(known(passwd, 1000).as_deref(), Some("zed"));
         assert_eq!(known(passwd, 0).as_deref(), Some("root"));
         assert_eq!(known(passwd, 7), None);
