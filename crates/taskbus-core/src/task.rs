@@ -126,7 +126,7 @@ pub struct Task {
     pub revision: u64,
     /// The fencing token: raised by every claim, hand-off, reclaim and bypassing force.
     pub fence: u64,
-    /// Reclaims since the last completion or edit.
+    /// Reclaims since the last completion, or since a change took it out of parking.
     pub reclaims: u32,
     /// Reclaimed too often: never ready until somebody changes it.
     pub parked: bool,

@@ -88,7 +88,7 @@ pub struct TaskView {
     pub rank: String,
     /// Counts its changes.
     pub revision: u64,
-    /// Reclaims since the last completion or edit.
+    /// Reclaims since the last completion, or since a change took it out of parking.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reclaims: u32,
     /// When it was made, in Unix ms.
