@@ -14,6 +14,7 @@ pub mod command;
 pub mod content;
 pub mod decide;
 pub mod document;
+pub mod drop_in;
 pub mod glob;
 pub mod id;
 pub mod limits;

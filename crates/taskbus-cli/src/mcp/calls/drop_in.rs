@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use taskbus::engine::{Engine, Error, Overview, Together};
 use taskbus_core::command::Command;
+use taskbus_core::drop_in::Asking;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, ListName};
 use taskbus_core::neighbourhood::{ListRules, Look, Neighbourhood};
 use taskbus_core::refusal::{Conflict, Missing, Refusal};
-use taskbus_core::task::{Status, Task};
 
 use crate::mcp::desk::{Asked, Desk};
 use crate::options::ToolSet;
@@ -32,8 +32,8 @@ pub(super) enum About<'a> {
     Task(&'a TaskId),
 }
 
-/// The commands that a call means, given who calls and the list as it is.
-type Meant<'a> = dyn FnMut(&Identity, &dyn Neighbourhood) -> Look<Vec<Command>> + 'a;
+/// The commands that a call means, given who calls, the policy, and the list as it is.
+type Meant<'a> = dyn FnMut(Asking<'_>, &dyn Neighbourhood) -> Look<Vec<Command>> + 'a;
 
 impl<'a> DropIn<'a> {
     /// Opens the store, if that was not done.
@@ -53,7 +53,8 @@ impl<'a> DropIn<'a> {
         let (mut renewed, mut made) = (false, false);
         loop {
             let who = self.desk.people.acting(None, self.asked, &self.engine)?.name;
-            let mut commands = |list: &dyn Neighbourhood| meant(&who, list);
+            let mut commands =
+                |list: &dyn Neighbourhood| meant(Asking { caller: &who, policy: list.rules()?.policy }, list);
             match self.engine.execute_together(&who, &self.list, &mut commands, show) {
                 Err(Error::Refused(Refusal::NotRegistered(_))) if !renewed => {
                     self.desk.people.forget(&who);
@@ -86,11 +87,4 @@ impl<'a> DropIn<'a> {
             overview => Ok(Some(overview?)),
         }
     }
-}
-
-/// Whether whoever starts a task becomes its owner: always where owners are kept, so that two do not start the same
-/// one; elsewhere only if it has none.
-pub(super) fn starter_owns(task: &Task, list: &dyn Neighbourhood) -> Look<bool> {
-    let free = task.owner().is_none() || task.status() == Status::Completed;
-    Ok(free || list.rules()?.policy.guards_owners())
 }

@@ -5,14 +5,13 @@ use taskbus::answer::{Answer, TaskView};
 use taskbus::engine::{Overview, Together};
 use taskbus_core::command::{Command, Draft, Patch};
 use taskbus_core::content;
+use taskbus_core::drop_in::Asking;
 use taskbus_core::id::TaskId;
 use taskbus_core::limits::PAGE_ROWS_MAX;
-use taskbus_core::name::Identity;
-use taskbus_core::neighbourhood::{Look, Neighbourhood};
 use taskbus_core::task::{Status, Task};
 use taskbus_core::text::{Body, Subject};
 
-use super::drop_in::{About, DropIn, starter_owns};
+use super::drop_in::{About, DropIn};
 use super::write::cleared;
 use crate::mcp::args::Args;
 use crate::mcp::desk::{Asked, BUDGET, Desk, Reply};
@@ -146,14 +145,14 @@ fn change(call: &DropIn<'_>, action: &'static str, given: &Given) -> Result<Repl
     let id = given.id.clone().expect("BUG: the action needs this field");
     let change = Change { id, status: status_of(action, given.status), given };
     let mut objection = None;
-    let done = call.run(About::Task(&change.id), Some(PAGE_ROWS_MAX), &mut |caller, list| {
+    let done = call.run(About::Task(&change.id), Some(PAGE_ROWS_MAX), &mut |asking, list| {
         let before = list.task(&change.id)?;
         let gone = if before.is_none() { list.tombstone(&change.id)? } else { None };
         objection = before.as_ref().or(gone.as_ref()).and_then(|before| change.objection(before));
         if objection.is_some() {
             return Ok(Vec::new());
         }
-        change.commands(caller, list, before.as_ref(), gone.as_ref())
+        Ok(change.commands(asking, before.as_ref(), gone.as_ref()))
     })?;
     match objection {
         Some(objection) => Err(objection),
@@ -188,27 +187,12 @@ impl Change<'_> {
         })
     }
 
-    /// A deleted task that gets a status is brought back first. What is not there is left to the rules, which say so.
-    fn commands(
-        &self,
-        caller: &Identity,
-        list: &dyn Neighbourhood,
-        live: Option<&Task>,
-        gone: Option<&Task>,
-    ) -> Look<Vec<Command>> {
-        let mut commands = Vec::new();
-        if gone.is_some() && self.status.is_some_and(|status| status != DELETED) {
-            commands.push(Command::Restore(self.id.clone()));
+    /// What is not there is left to the rules, which say so.
+    fn commands(&self, asking: Asking<'_>, live: Option<&Task>, gone: Option<&Task>) -> Vec<Command> {
+        match live.or(gone) {
+            Some(before) => asking.of_kin(before, live.is_none(), self.patch(before)),
+            None => vec![Command::Update(self.id.clone(), Box::default())],
         }
-        let mut patch = live.or(gone).map_or_else(Patch::default, |before| self.patch(before));
-        if let Some(before) = live.or(gone)
-            && patch.status == Some(Status::InProgress)
-            && starter_owns(before, list)?
-        {
-            patch.owner = Some(Some(caller.clone()));
-        }
-        commands.push(Command::Update(self.id.clone(), Box::new(patch)));
-        Ok(commands)
     }
 
     fn patch(&self, before: &Task) -> Patch {

@@ -1,9 +1,10 @@
-//! `TaskUpdate`: one call that may be several commands, since it can change what other tasks wait for, and starts a
-//! completed task by reopening it first (docs/rules.md 8). All of it happens, or nothing.
+//! `TaskUpdate`: one call that may be several commands, since it can change what other tasks wait for too
+//! (docs/rules.md 8). All of it happens, or nothing.
 
 use serde_json::{Map, Value, json};
 use taskbus::answer::{Answer, TaskView, Written};
 use taskbus_core::command::{Command, Patch};
+use taskbus_core::drop_in::Asking;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::Identity;
 use taskbus_core::neighbourhood::{Look, Neighbourhood};
@@ -13,7 +14,7 @@ use taskbus_core::text::{Body, Subject};
 
 use super::{NOT_FOUND, numbers, texts};
 use crate::mcp::args::Args;
-use crate::mcp::calls::drop_in::{About, DropIn, starter_owns};
+use crate::mcp::calls::drop_in::{About, DropIn};
 use crate::mcp::calls::write::cleared;
 use crate::mcp::desk::{Asked, Desk, Reply};
 use crate::mcp::{typed, voice};
@@ -25,9 +26,9 @@ pub(crate) fn update(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<
     let ask = Ask::read(args)?;
     let call = DropIn::begin(desk, asked, ToolSet::Claude)?;
     let mut before = Err(ask.id.clone());
-    let done = call.run(About::Task(&ask.id), None, &mut |caller, list| {
+    let done = call.run(About::Task(&ask.id), None, &mut |asking, list| {
         before = ask.found(list)?;
-        before.as_ref().map_or(Ok(Vec::new()), |before| ask.commands(caller, list, before))
+        Ok(before.as_ref().map_or_else(|_| Vec::new(), |before| ask.commands(asking, before)))
     });
     Ok(match (done, before) {
         (Ok(done), Ok(before)) => changed(&ask, &before, &done.answers),
@@ -73,21 +74,11 @@ impl Ask {
         Ok(list.task(&self.id)?.ok_or_else(|| self.id.clone()))
     }
 
-    fn commands(&self, caller: &Identity, list: &dyn Neighbourhood, before: &Task) -> Look<Vec<Command>> {
-        let update = |id: &TaskId, patch| Command::Update(id.clone(), Box::new(patch));
-        let (mut commands, mut patch) = (Vec::new(), self.patch.clone());
-        if patch.status == Some(Status::InProgress) {
-            if before.status() == Status::Completed {
-                commands.push(update(&self.id, Patch { status: Some(Status::Pending), ..Patch::default() }));
-            }
-            if patch.owner.is_none() && starter_owns(before, list)? {
-                patch.owner = Some(Some(caller.clone()));
-            }
-        }
-        commands.push(update(&self.id, patch));
+    /// The commands on the task itself, and then those on the tasks that are to wait for it.
+    fn commands(&self, asking: Asking<'_>, before: &Task) -> Vec<Command> {
         let waits = || Patch { add_blocked_by: vec![self.id.clone()], ..Patch::default() };
-        commands.extend(self.blocks.iter().map(|waiting| update(waiting, waits())));
-        Ok(commands)
+        let others = self.blocks.iter().map(|waiting| Command::Update(waiting.clone(), Box::new(waits())));
+        asking.of_claude(before, self.patch.clone()).into_iter().chain(others).collect()
     }
 }
 
