@@ -470,6 +470,22 @@ fn equal_ranks_still_honour_before() {
 }
 
 #[test]
+fn a_task_that_moves_says_so_also_when_all_get_new_keys() {
+    let mut world = Run::new().world;
+    let first = create(&mut world, draft());
+    decide::run(&Command::Update(first.clone(), Box::new(Patch::delete())), &mut world, &facts(0)).unwrap();
+    let second = create(&mut world, draft());
+    // It comes back with the key that the second got meanwhile.
+    decide::run(&Command::Restore(first.clone()), &mut world, &facts(0)).unwrap();
+    let [third, fourth, fifth] = [0; 3].map(|_| create(&mut world, draft()));
+    let between = Patch { place: Some(Place::Before(second.clone())), ..Patch::default() };
+    let moved = decide::run(&Command::Update(third.clone(), Box::new(between)), &mut world, &facts(0)).unwrap();
+    assert!(matches!(moved, Outcome::Written(effect) if effect.written), "its new key is another than its old one");
+    let order: Vec<TaskId> = world.board.in_order().iter().map(|(task, _)| task.id.clone()).collect();
+    assert_eq!(order, [first, third, second, fourth, fifth]);
+}
+
+#[test]
 fn zigzag_inserts_rerank_and_keep_the_order() {
     let mut world = Run::new().world;
     let (mut left, mut right) = (create(&mut world, draft()), create(&mut world, draft()));

@@ -30,7 +30,7 @@ pub(super) fn rank_at(
     let ranks = (left.as_ref().map(|s| &s.rank), right.as_ref().map(|s| &s.rank));
     match Rank::between(ranks.0, ranks.1) {
         Ok(rank) => Ok(rank),
-        Err(_) => rerank(task.map(|s| &s.id), left.as_ref(), parent, world, facts),
+        Err(_) => rerank(task, left.as_ref(), parent, world, facts),
     }
 }
 
@@ -81,18 +81,23 @@ pub(super) fn effective(parent: Option<&TaskId>, list: &dyn Neighbourhood) -> Re
     Ok(list.live_of(std::slice::from_ref(parent))?.pop())
 }
 
-/// Gives every sibling a new key, in the order they have, with room for one behind `left`; returns that one.
+/// Gives every sibling a new key, in the order they have, with room for one behind `left`; returns that one. It is
+/// never the key that the task has: a task that moves gets a revision that says so.
 fn rerank(
-    task: Option<&TaskId>,
+    task: Placed<'_>,
     left: Option<&Sibling>,
     parent: Option<&TaskId>,
     world: &mut dyn World,
     facts: &Facts,
 ) -> Result<Rank, Stop> {
-    let others: Vec<Sibling> = world.siblings(parent)?.into_iter().filter(|s| Some(&s.id) != task).collect();
+    let others: Vec<Sibling> =
+        world.siblings(parent)?.into_iter().filter(|s| task.is_none_or(|task| s.id != task.id)).collect();
     let at = left.map_or(0, |left| others.partition_point(|s| s <= left));
     let mut keys = Rank::evenly(others.len() + 1);
-    let free = keys.remove(at);
+    let even = keys.remove(at);
+    let is_old = task.is_some_and(|task| task.rank == even);
+    let nearer = || Rank::between(at.checked_sub(1).map(|before| &keys[before]), Some(&even)).ok();
+    let free = is_old.then(nearer).flatten().unwrap_or(even);
     for (sibling, rank) in others.into_iter().zip(keys) {
         if sibling.rank != rank {
             move_to(&sibling.id, rank, world, facts)?;
