@@ -9,6 +9,7 @@
 //! Start reading at [`decide`], then [`task`], then [`rank`].
 
 pub mod board;
+pub mod bus;
 pub mod change;
 pub mod command;
 pub mod content;

@@ -85,3 +85,11 @@ pub const ERROR_BYTES_MAX: usize = 1024;
 pub const IDS_SHOWN_MAX: usize = 64;
 /// Largest file of another program that is read as a task, in bytes.
 pub const TASK_FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest part of a channel name behind its prefix, in bytes of UTF-8.
+pub const CHANNEL_NAME_BYTES_MAX: usize = 128;
+/// Longest summary of a message, in characters.
+pub const HEADLINE_CHARS_MAX: usize = 200;
+/// Longest `type` of a message, in bytes of UTF-8.
+pub const SORT_BYTES_MAX: usize = 128;
+/// Most tags of one message, and most patterns of one set that is followed.
+pub const TAGS_MAX: usize = 10;

@@ -26,6 +26,14 @@ pub enum TextError {
         /// What was given, in bytes.
         actual: usize,
     },
+    /// More characters than the limit.
+    #[error("has {actual} characters; at most {max} are kept")]
+    TooManyChars {
+        /// The limit, in characters.
+        max: usize,
+        /// What was given, in characters.
+        actual: usize,
+    },
     /// A control character where none may stand.
     #[error("has the control character U+{code:04X} at byte {at}")]
     Control {

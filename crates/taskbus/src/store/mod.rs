@@ -25,6 +25,7 @@ use taskbus_core::text::{Note, Subject};
 use taskbus_core::time::Timestamp;
 use taskbus_core::tree::TreePath;
 
+pub mod bus;
 pub mod claude;
 mod clock;
 pub mod memory;
@@ -35,6 +36,7 @@ pub mod small;
 pub mod sqlite;
 mod watch;
 
+use self::bus::{BusSnapshot, BusTx};
 pub use clock::{Clock, ManualClock, SystemClock};
 
 /// What a store can do beyond the contract. A missing ability is declared, never silently skipped.
@@ -52,6 +54,12 @@ pub struct Abilities {
 pub trait Store: Send + Sync {
     /// What it can do.
     fn abilities(&self) -> Abilities;
+
+    /// Whether it has channels, messages and memories beside its lists: whether [`Snapshot::bus`] and
+    /// [`Tx::bus_mut`] answer.
+    fn has_bus(&self) -> bool {
+        false
+    }
 
     /// A line for people: what it is and where, such as `sqlite:/home/…/taskbus.db`.
     fn describe(&self) -> String;
@@ -223,6 +231,11 @@ impl From<StoreError> for LookupError {
 
 /// A consistent view of a store.
 pub trait Snapshot: Neighbourhood {
+    /// The bus as of this snapshot, if the store has one.
+    fn bus(&self) -> Option<&dyn BusSnapshot> {
+        None
+    }
+
     /// Every list, by name.
     ///
     /// # Errors
@@ -298,6 +311,11 @@ pub trait Snapshot: Neighbourhood {
 
 /// A write transaction: a snapshot that sees its own writes, and the verbs.
 pub trait Tx: Snapshot {
+    /// The bus inside this transaction, if the store has one.
+    fn bus_mut(&mut self) -> Option<&mut dyn BusTx> {
+        None
+    }
+
     /// `count` fresh ids, in order. On a store with number ids each must be used by the next `count`
     /// [`Tx::append`]s of [`Kind::Created`], in this order, before anything else is appended.
     ///
