@@ -3,7 +3,9 @@
 
 mod bench;
 mod cli;
+mod config;
 mod demo;
+mod log;
 mod mcp;
 mod options;
 mod plan;

@@ -26,6 +26,9 @@ pub(crate) struct Globals {
     /// Code) [default: taskbus.db in the user's data directory]
     #[arg(long, value_name = "URL", global = true, env = "TASKBUS_STORE", hide_env_values = true)]
     pub(crate) store: Option<OsString>,
+    /// Read the configuration from this file [default: taskbus/config.toml in the user's configuration directory]
+    #[arg(long, value_name = "PATH", global = true, env = "TASKBUS_CONFIG", hide_env_values = true, value_hint = clap::ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// `mcp`.

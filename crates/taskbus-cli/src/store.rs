@@ -1,17 +1,18 @@
-//! Which store: `--store URL`, `TASKBUS_STORE`, or the default place. Opening is left to the library.
+//! Which store: `--store URL`, `TASKBUS_STORE`, the configuration, or the default place. Opening is left to the library.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use etcetera::BaseStrategy as _;
 use taskbus::store::claude::{ClaudeOptions, ClaudeStore, PlaceError, Surroundings, list_directory};
 use taskbus::store::memory::MemoryStore;
 use taskbus::store::sidecar::{NameError, Options, Sidecar, check_session};
 use taskbus::store::small::Small;
 use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 use taskbus::store::{Store, StoreError};
+
+use crate::config::Config;
 
 /// Where the tasks are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,18 +92,23 @@ pub(crate) enum UrlError {
     NoHome,
 }
 
-/// The store to open: what was given, else `sqlite:` in the user's data directory.
-pub(crate) fn choose(given: Option<&OsStr>) -> Result<StoreUrl, UrlError> {
-    match given.filter(|given| !given.is_empty()) {
-        Some(given) => parse(given, &claude_surroundings),
-        None => default_url(),
+/// The store to open: what was given, else what the configuration says.
+pub(crate) fn choose(given: Option<&OsStr>, config: &Config) -> Result<StoreUrl, UrlError> {
+    match given.filter(|given| !given.is_empty()).or(config.store().map(OsStr::new)) {
+        Some(given) => named(given),
+        None => default_url(config),
     }
 }
 
+/// The store with this name.
+pub(crate) fn named(given: &OsStr) -> Result<StoreUrl, UrlError> {
+    parse(given, &claude_surroundings)
+}
+
 /// Opens the store.
-pub(crate) fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+pub(crate) fn open(url: &StoreUrl, options: SqliteOptions) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match url {
-        StoreUrl::Sqlite(path) => Arc::new(SqliteStore::lazy(path, SqliteOptions::default())),
+        StoreUrl::Sqlite(path) => Arc::new(SqliteStore::lazy(path, options)),
         StoreUrl::Memory => Arc::new(MemoryStore::new()),
         StoreUrl::Sidecar(path) => Arc::new(Small::new(Sidecar::at(path, Options::default())?)?),
         StoreUrl::Session { dir, id } => Arc::new(Small::new(Sidecar::of_session(dir, id, Options::default())?)?),
@@ -116,9 +122,9 @@ pub(crate) fn open_claude(dir: &Path) -> Result<ClaudeStore, StoreError> {
 }
 
 /// What does not add up in a store; empty when all is well. Reads everything.
-pub(crate) fn check(url: &StoreUrl) -> Result<Vec<String>, StoreError> {
+pub(crate) fn check(url: &StoreUrl, options: SqliteOptions) -> Result<Vec<String>, StoreError> {
     match url {
-        StoreUrl::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default())?.check(),
+        StoreUrl::Sqlite(path) => SqliteStore::open(path, options)?.check(),
         StoreUrl::Claude(dir) => {
             let problems = open_claude(dir)?.problems()?;
             Ok(problems.iter().map(ToString::to_string).collect())
@@ -191,13 +197,9 @@ fn strip_prefix(text: &OsStr, prefix: &str) -> Option<OsString> {
     text.as_bytes().strip_prefix(prefix.as_bytes()).map(|rest| OsStr::from_bytes(rest).to_owned())
 }
 
-fn default_url() -> Result<StoreUrl, UrlError> {
-    let base = etcetera::base_strategy::Xdg::new().map_err(|_| UrlError::NoHome)?;
-    let dir = base.data_dir();
-    if !dir.is_absolute() || dir.parent().is_none() {
-        return Err(UrlError::NoHome);
-    }
-    Ok(StoreUrl::Sqlite(dir.join("taskbus").join("taskbus.db")))
+fn default_url(config: &Config) -> Result<StoreUrl, UrlError> {
+    let dir = config.data_directory().ok_or(UrlError::NoHome)?;
+    Ok(StoreUrl::Sqlite(dir.join("taskbus.db")))
 }
 
 #[cfg(test)]
@@ -272,6 +274,6 @@ mod tests {
     #[test]
     fn a_path_is_not_text() {
         let given = OsStr::from_bytes(b"sqlite:/x/\xff.db");
-        assert_eq!(choose(Some(given)).unwrap(), StoreUrl::Sqlite(OsStr::from_bytes(b"/x/\xff.db").into()));
+        assert_eq!(named(given).unwrap(), StoreUrl::Sqlite(OsStr::from_bytes(b"/x/\xff.db").into()));
     }
 }

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     DemoWorker(DemoWorker),
     /// Check the store and the surroundings
     Doctor,
+    /// Show the configuration in force, and where each value comes from
+    Config,
     /// Print a completion script for a shell
     Completions {
         /// Which shell

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use taskbus::answer::Answer;
-use taskbus::engine::{Engine, Error, Limits, Registration, Request, Span};
+use taskbus::engine::{Engine, Error, Registration, Request, Span};
 use taskbus_core::command::Command;
 use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
@@ -12,6 +12,7 @@ use taskbus_core::refusal::{Conflict, Missing, Refusal};
 
 use super::input::Input;
 use super::user;
+use crate::config::{self, Config};
 use crate::options::Globals;
 use crate::project::{self, ChosenList, Source, Surroundings};
 use crate::store::{self, StoreUrl};
@@ -25,6 +26,8 @@ pub(crate) const CLIENT: &str = concat!("taskbus-cli/", env!("CARGO_PKG_VERSION"
 pub(crate) struct Desk {
     /// The engine.
     pub(crate) engine: Engine,
+    /// What the user decided for every process.
+    pub(crate) config: Config,
     /// Where texts come from.
     pub(crate) input: Input,
     url: StoreUrl,
@@ -36,14 +39,16 @@ pub(crate) struct Desk {
 impl Desk {
     /// Opens the store.
     pub(crate) fn open(globals: Globals) -> Result<Self, Failure> {
-        let url = store::choose(globals.store.as_deref())?;
-        let engine = Engine::new(store::open(&url)?, Limits::default());
-        Ok(Self { engine, input: Input::default(), url, globals, list: OnceCell::new(), caller: OnceCell::new() })
+        let config = config::here(globals.config.as_deref())?;
+        let url = store::choose(globals.store.as_deref(), &config)?;
+        let engine = Engine::new(store::open(&url, config.sqlite())?, config.limits());
+        let (list, caller) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { engine, config, input: Input::default(), url, globals, list, caller })
     }
 
     /// What does not add up in the store.
     pub(crate) fn check_store(&self) -> Result<Vec<String>, Failure> {
-        Ok(store::check(&self.url)?)
+        Ok(store::check(&self.url, self.config.sqlite())?)
     }
 
     /// The list, and how it was found.

@@ -17,7 +17,7 @@ use crate::term::report::{self, Report};
 
 /// Runs the mirror until a signal, or once.
 pub(crate) fn mirror(desk: &Desk, args: &args::Mirror, json: bool) -> Result<Box<dyn Report>, Failure> {
-    let StoreUrl::Claude(path) = store::choose(Some(&args.directory))? else {
+    let StoreUrl::Claude(path) = store::named(&args.directory)? else {
         return Err(Failure::usage(format!(
             "{} is no task directory of Claude Code; name it as claude:DIR",
             args.directory.to_string_lossy()

@@ -28,6 +28,7 @@ use taskbus::store::View;
 
 use self::args::{AtDesk, Cli, Command};
 use self::desk::Desk;
+use crate::config;
 use crate::options::Doors;
 use crate::term::failure::{DONE, Failure};
 use crate::term::report::{self, Report};
@@ -50,6 +51,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
         Command::Doctor => about::doctor(globals),
+        Command::Config => Box::new(config::here(globals.config.as_deref())?),
         Command::Completions { shell } => about::completions(shell),
         Command::Man { command } => about::man(command.as_deref())?,
         Command::AtDesk(command) => {

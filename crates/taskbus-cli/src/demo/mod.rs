@@ -18,6 +18,7 @@ use std::time::Instant;
 use taskbus::answer::Answer;
 use taskbus::engine::{Engine, Limits, ListAsk, Registration, Request, Span};
 use taskbus::store::View;
+use taskbus::store::sqlite::SqliteOptions;
 use taskbus_core::command::{Command, Planned};
 use taskbus_core::id::TaskId;
 use taskbus_core::limits;
@@ -92,7 +93,7 @@ impl Stage {
             Some(store) => (store, None),
             None => fresh_store()?,
         };
-        let opened = store::open(&store::choose(Some(&store))?)?;
+        let opened = store::open(&store::named(&store)?, SqliteOptions::default())?;
         if !opened.abilities().shared_across_processes {
             return Err(Failure::usage(format!(
                 "the demo needs a store that processes share; {} is not one, use sqlite:PATH or leave --store out",

@@ -4,8 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
-use taskbus::engine::{Engine, Limits};
-use taskbus::store::Store;
+use taskbus::engine::Engine;
 use taskbus_core::limits;
 use taskbus_core::name::ListName;
 
@@ -17,8 +16,8 @@ use crate::options::ToolSet;
 use crate::project;
 use crate::wire::error::Failure;
 
-/// Opens the store. Called again when it failed before.
-pub(super) type Opener = Box<dyn Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync>;
+/// Opens the engine. Called again when it failed before.
+pub(super) type Opener = Box<dyn Fn() -> Result<Engine, Failure> + Send + Sync>;
 
 /// Who asks, as far as the connection says.
 pub(super) struct Asked<'a> {
@@ -120,7 +119,7 @@ impl Desk {
         if let Some(engine) = &*slot {
             return Ok(Arc::clone(engine));
         }
-        let engine = Arc::new(Engine::new((self.open)()?, Limits::default()));
+        let engine = Arc::new((self.open)()?);
         *slot = Some(Arc::clone(&engine));
         Ok(engine)
     }

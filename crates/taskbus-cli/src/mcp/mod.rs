@@ -17,7 +17,6 @@ mod field;
 mod flight;
 mod gate;
 mod life;
-mod log;
 mod near;
 mod people;
 mod schema;
@@ -32,7 +31,7 @@ mod voice;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use taskbus::store::Store;
+use taskbus::engine::Engine;
 use taskbus_core::refusal::{Invalid, Refusal};
 use taskbus_core::text::TextError;
 
@@ -41,19 +40,22 @@ pub(crate) use self::desk::{Choice, Lists};
 use self::people::{Hints, People};
 pub(crate) use self::start::start;
 use self::table::Offer;
+use crate::log;
 use crate::options::ToolSet;
 use crate::wire::error::Failure;
 
 /// How to serve.
 pub(crate) struct ServeOptions {
-    /// Opens the store, on the first call and after a failure; what it says becomes the answer to the call.
-    pub(crate) open: Box<dyn Fn() -> Result<Arc<dyn Store>, Failure> + Send + Sync>,
+    /// Opens the engine, on the first call and after a failure; what it says becomes the answer to the call.
+    pub(crate) open: Box<dyn Fn() -> Result<Engine, Failure> + Send + Sync>,
     /// The sets of tools to offer.
     pub(crate) tools: Vec<ToolSet>,
     /// Which list a call means when it names none.
     pub(crate) lists: Lists,
     /// The name to act under when an agent took none: `--as` or `TASKBUS_AS`.
     pub(crate) name: Option<String>,
+    /// The least that is logged.
+    pub(crate) log_level: String,
 }
 
 /// Threads beside those of the calls: heartbeat, tick, the end, and standard input and output when they are no
@@ -62,7 +64,7 @@ const OTHER_THREADS: usize = 6;
 
 /// Serves standard input and output until the client is gone.
 pub(crate) fn serve(options: ServeOptions) -> ExitCode {
-    log::start();
+    log::start("mcp", &options.log_level);
     let offer = Offer::of(&options.tools, matches!(options.lists, Lists::One { .. }));
     let desk = Desk::new(options.open, options.lists, People::new(hints(options.name)));
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskbus::engine::{Engine, Limits};
 use taskbus::store::Store;
 use taskbus::store::memory::MemoryStore;
 use taskbus_core::name::ListName;
@@ -72,5 +73,5 @@ pub(super) fn many(usual: Result<ListName, Failure>, claude: Result<ListName, Fa
 /// A desk over a store, whose agents are called so.
 pub(super) fn on(store: Arc<dyn Store>, lists: Lists, name: &str) -> Desk {
     let hints = Hints { name: Some(name.to_owned()), ..Hints::default() };
-    Desk::new(Box::new(move || Ok(Arc::clone(&store))), lists, People::new(hints))
+    Desk::new(Box::new(move || Ok(Engine::new(Arc::clone(&store), Limits::default()))), lists, People::new(hints))
 }

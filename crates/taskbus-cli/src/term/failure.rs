@@ -9,6 +9,7 @@ use taskbus::store::StoreError;
 use taskbus_core::refusal::{Invalid, Missing, Refusal};
 use taskbus_core::text::TextError;
 
+use crate::config::ConfigError;
 use crate::project::ProjectError;
 use crate::store::UrlError;
 use crate::wire;
@@ -144,6 +145,12 @@ impl From<Invalid> for Failure {
 
 impl From<UrlError> for Failure {
     fn from(error: UrlError) -> Self {
+        Failure::usage(error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
         Failure::usage(error)
     }
 }

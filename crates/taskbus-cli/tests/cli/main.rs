@@ -8,6 +8,7 @@ mod arguments;
 mod bench;
 mod claude;
 mod commands;
+mod config;
 mod demo;
 mod output;
 mod panel;

@@ -298,7 +298,7 @@ fn peak_kib(pid: u32) -> u64 {
 }
 
 #[test]
-fn a_log_is_kept_only_where_it_is_asked_for() {
+fn a_log_comes_to_be_with_its_first_line() {
     let home = tempfile::tempdir().unwrap();
     let log = home.path().join(".local/state/taskbus/mcp.log");
     ends_well(on_sqlite(home.path()));
