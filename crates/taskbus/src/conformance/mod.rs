@@ -15,5 +15,5 @@ pub mod suite;
 
 pub use engine_driver::EngineDriver;
 pub use place::{OverRows, Plant, Planted, RowPlace, StorePlace};
-pub use scenario::{ALL, Driver, Ran, run};
+pub use scenario::{ALL, Driver, Ran, SHARED, Stopped, run};
 pub use suite::{Check, Count, Line, Report, Subject, Verdict, table};

@@ -2,6 +2,7 @@
 //! command line. The expected answers are the same everywhere.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::{Map, Value};
 
@@ -18,8 +19,13 @@ pub const ALL: &[(&str, &str)] = &[
     ("order", include_str!("../../scenarios/order.txt")),
     ("plan", include_str!("../../scenarios/plan.txt")),
     ("sessions", include_str!("../../scenarios/sessions.txt")),
+    ("shared", SHARED),
     ("status", include_str!("../../scenarios/status.txt")),
+    ("taking", include_str!("../../scenarios/taking.txt")),
 ];
+
+/// The script that every set of tools can say and every policy answers alike.
+pub const SHARED: &str = include_str!("../../scenarios/shared.txt");
 
 /// Something that answers tool calls on one fresh list.
 pub trait Driver {
@@ -29,8 +35,14 @@ pub trait Driver {
     /// The refusal: `{code, message, …facts}`.
     fn call(&mut self, actor: &str, tool: &str, arguments: &Map<String, Value>) -> Result<Value, Value>;
 
-    /// Whether a call can be put in this driver's form at all; one that cannot is passed over.
+    /// Whether a call can be put in this driver's form at all. One that cannot is passed over if it was to change
+    /// nothing; else the script ends there, for the rest builds on it.
     fn can(&self, _tool: &str, _arguments: &Map<String, Value>) -> bool {
+        true
+    }
+
+    /// Whether an answer of a tool tells this field; one that is not told is not compared.
+    fn tells(&self, _tool: &str, _field: &str) -> bool {
         true
     }
 
@@ -46,18 +58,37 @@ pub trait Driver {
     fn kill(&mut self, actor: &str) -> bool;
 }
 
-/// How a script went, when nothing was wrong.
+/// How a script went, when nothing was wrong. Whoever runs one should ask for enough steps and fields: a driver that
+/// can do nothing passes too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Steps that ran.
+    pub steps: usize,
+    /// Fields of answers and refusals that were compared, each refusal's code included.
+    pub fields: usize,
+    /// Calls that were passed over, because the driver has no form for them.
+    pub skipped: usize,
+    /// Why the script ended early, if it did.
+    pub stopped: Option<Stopped>,
+}
+
+/// Where a script ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ran {
-    /// All steps, and how many.
-    Whole(usize),
-    /// Not run further than this line, because the driver lacks an ability.
-    Stopped {
-        /// The line.
-        line: usize,
-        /// The ability.
-        lacks: &'static str,
-    },
+pub struct Stopped {
+    /// The first line that was not run.
+    pub line: usize,
+    /// What the driver lacks.
+    pub lacks: &'static str,
+    /// How many steps were not run.
+    pub left: usize,
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} steps, {} fields compared, {} calls passed over", self.steps, self.fields, self.skipped)?;
+        let Some(Stopped { line, lacks, left }) = &self.stopped else { return Ok(()) };
+        write!(f, "; {left} steps from line {line} on were not run, for they need {lacks}")
+    }
 }
 
 /// Runs a script.
@@ -66,25 +97,46 @@ pub enum Ran {
 /// When an answer is not as expected, with the script's line.
 #[track_caller]
 pub fn run(name: &str, text: &str, driver: &mut dyn Driver) -> Ran {
-    let mut names: BTreeMap<String, Value> = BTreeMap::new();
-    let steps = parse(text);
-    for step in &steps {
-        let stopped = |lacks| Ran::Stopped { line: step.line, lacks };
-        match &step.deed {
-            Deed::Clock(seconds) if !driver.pass(*seconds) => return stopped("a clock that can be moved"),
-            Deed::Dies(actor) if !driver.kill(actor) => return stopped("processes that can be killed"),
-            Deed::Clock(_) | Deed::Dies(_) => {}
-            Deed::Call { tool, arguments, .. } if !driver.can(tool, arguments) => {}
-            Deed::Call { actor, tool, arguments, binds, expected } => {
-                let answer = driver.call(actor, tool, &resolved(arguments, &names));
-                bind(&mut names, binds.as_deref(), answer.as_ref().ok());
-                let place = format!("{name}, line {}: {actor} {tool}", step.line);
-                let bare = answer.is_err() && !driver.has_facts(tool);
-                check(&place, expected, &answer, if bare { None } else { Some(&names) });
+    let (mut ran, mut names, steps) = (Ran::default(), BTreeMap::new(), parse(text));
+    for (at, step) in steps.iter().enumerate() {
+        let place = format!("{name}, line {}", step.line);
+        match take(&place, &step.deed, &mut names, driver) {
+            Ok(Some(fields)) => ran = Ran { steps: ran.steps + 1, fields: ran.fields + fields, ..ran },
+            Ok(None) => ran.skipped += 1,
+            Err(lacks) => {
+                ran.stopped = Some(Stopped { line: step.line, lacks, left: steps.len() - at });
+                break;
             }
         }
     }
-    Ran::Whole(steps.len())
+    ran
+}
+
+/// Does one step: how many fields were compared, none if it was passed over, or what the driver lacks to go on.
+#[track_caller]
+fn take(
+    place: &str,
+    deed: &Deed,
+    names: &mut BTreeMap<String, Value>,
+    driver: &mut dyn Driver,
+) -> Result<Option<usize>, &'static str> {
+    match deed {
+        Deed::Clock(seconds) if !driver.pass(*seconds) => Err("a clock that can be moved"),
+        Deed::Dies(actor) if !driver.kill(actor) => Err("processes that can be killed"),
+        Deed::Clock(_) | Deed::Dies(_) => Ok(Some(0)),
+        Deed::Call { tool, arguments, expected, .. } if !driver.can(tool, arguments) => {
+            if expected.is_change(tool) {
+                Err("a form for this call")
+            } else {
+                Ok(None)
+            }
+        }
+        Deed::Call { actor, tool, arguments, binds, expected } => {
+            let answer = driver.call(actor, tool, &resolved(arguments, names));
+            bind(names, binds.as_deref(), answer.as_ref().ok());
+            Ok(Some(check(&format!("{place}: {actor} {tool}"), tool, expected, &answer, names, driver)))
+        }
+    }
 }
 
 /// Puts ids where names stand.
@@ -117,20 +169,31 @@ fn bind(names: &mut BTreeMap<String, Value>, name: Option<&str>, answer: Option<
     }
 }
 
+/// Compares an answer with what is expected; how many fields that were.
 #[track_caller]
-fn check(place: &str, expected: &Expected, answer: &Result<Value, Value>, names: Option<&BTreeMap<String, Value>>) {
-    let object = match (answer, &expected.refusal) {
-        (Ok(result), None) => result,
-        (Err(refusal), Some(code)) if refusal["code"] == **code => refusal,
+fn check(
+    place: &str,
+    tool: &str,
+    expected: &Expected,
+    answer: &Result<Value, Value>,
+    names: &BTreeMap<String, Value>,
+    driver: &dyn Driver,
+) -> usize {
+    let (object, code) = match (answer, &expected.refusal) {
+        (Ok(result), None) => (result, 0),
+        (Err(refusal), Some(code)) if refusal["code"] == **code => (refusal, 1),
         (answer, wanted) => panic!("{place}: expected {wanted:?}, got {answer:?}"),
     };
-    let Some(names) = names else { return };
-    for (key, wanted) in &expected.fields {
+    let told = |key: &str| if answer.is_ok() { driver.tells(tool, key) } else { driver.has_facts(tool) };
+    let mut compared = code;
+    for (key, wanted) in expected.fields.iter().filter(|(key, _)| told(key)) {
         let known = |word: &str| names.get(word).filter(|_| !TEXTS.contains(&key.as_str()));
         let wanted: Vec<String> = wanted.split(',').map(|word| plain(known(word), word)).collect();
         let got = shown(object, key);
         assert_eq!(got.join(","), wanted.join(","), "{place}: {key} of {object}");
+        compared += 1;
     }
+    compared
 }
 
 fn plain(id: Option<&Value>, word: &str) -> String {

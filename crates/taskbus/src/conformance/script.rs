@@ -43,6 +43,15 @@ pub(super) struct Expected {
     pub fields: Vec<(String, String)>,
 }
 
+impl Expected {
+    /// Whether the list is another one afterwards.
+    pub(super) fn is_change(&self, tool: &str) -> bool {
+        let says = |key: &str, value: &str| self.fields.iter().any(|(name, told)| name == key && told == value);
+        let reads = matches!(tool, "task_get" | "task_list");
+        self.refusal.is_none() && !reads && !says("replaced", "0") && !says("took", "")
+    }
+}
+
 /// Reads a script.
 ///
 /// # Panics

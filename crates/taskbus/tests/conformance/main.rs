@@ -13,7 +13,7 @@ use std::sync::Arc;
 use taskbus::conformance::suite::run;
 
 use taskbus::conformance::{
-    ALL, EngineDriver, OverRows, Ran, Report, RowPlace, StorePlace, rows, run as run_script, stores,
+    ALL, EngineDriver, OverRows, Report, RowPlace, SHARED, StorePlace, rows, run as run_script, stores,
 };
 use taskbus::store::small::Small;
 use taskbus_core::neighbourhood::ListRules;
@@ -77,34 +77,36 @@ fn a_claude_directory_holds_under_the_strict_policy() {
     store_holds("claude directory, strict", || OverRows(ClaudePlace::strict()));
 }
 
-/// Every scenario script on rows whose list is strict. Without sessions nobody is seen to die; all else is as the
-/// scripts say.
+/// Scenario scripts on rows. Without sessions nobody is seen to die; all else is as the scripts say.
 #[track_caller]
-fn scripts_hold(fresh: impl Fn() -> Box<dyn RowPlace>) {
-    for (name, text) in ALL {
+fn scripts_hold(scripts: &[(&str, &str)], fresh: impl Fn() -> Box<dyn RowPlace>) {
+    for (name, text) in scripts {
         let place = fresh();
         let rows = place.open();
         let (list, rules) = (rows.list_name(), ListRules { policy: rows.policy(), max_reclaims: rows.max_reclaims() });
         let store = Arc::new(Small::new(rows).unwrap());
         let mut driver = EngineDriver::on_list(store, place.clock().unwrap(), list, rules);
-        match run_script(name, text, &mut driver) {
-            Ran::Whole(steps) => println!("{name}: {steps} steps"),
-            Ran::Stopped { line, lacks } => {
-                println!("{name}: not run from line {line} on: it needs {lacks}");
-                assert_eq!(*name, "sessions", "only this one needs sessions");
-            }
-        }
+        let ran = run_script(name, text, &mut driver);
+        println!("{name}: {ran}");
+        assert_eq!(ran.stopped.is_some(), *name == "sessions", "only this one needs sessions");
+        assert!(ran.steps > 3 && ran.fields > 5 && ran.skipped == 0, "{name}: {ran}");
     }
 }
 
 #[test]
 fn a_sidecar_answers_as_the_scripts_say() {
-    scripts_hold(|| Box::new(SidecarPlace::strict()));
+    scripts_hold(ALL, || Box::new(SidecarPlace::strict()));
 }
 
 #[test]
 fn a_claude_directory_answers_as_the_scripts_say() {
-    scripts_hold(|| Box::new(ClaudePlace::strict()));
+    scripts_hold(ALL, || Box::new(ClaudePlace::strict()));
+}
+
+#[test]
+fn files_answer_under_their_own_policies_as_the_script_of_all_says() {
+    scripts_hold(&[("shared", SHARED)], || Box::new(SidecarPlace::kin()));
+    scripts_hold(&[("shared", SHARED)], || Box::new(ClaudePlace::shared()));
 }
 
 /// The example is run as a third party would run it. It is built with the tests; a run of this test alone builds it.
