@@ -53,6 +53,10 @@ pub(crate) enum Command {
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(DemoWorker),
+    /// Have the agents of this repository follow a channel or tags, from their next registration on
+    Subscribe(Follow),
+    /// Have them follow it no longer
+    Unsubscribe(Follow),
     /// Check the store and the surroundings
     Doctor,
     /// Show the configuration in force, and where each value comes from
@@ -116,6 +120,17 @@ pub(crate) enum AtDesk {
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
+}
+
+/// `subscribe`, `unsubscribe`.
+#[derive(Debug, Args)]
+pub(crate) struct Follow {
+    /// A channel, such as general/app
+    #[arg(required_unless_present = "tags", conflicts_with = "tags")]
+    pub(crate) channel: Option<String>,
+    /// Tags that a message must have all; db* means those that begin so
+    #[arg(long, value_name = "TAG", value_delimiter = ',')]
+    pub(crate) tags: Vec<String>,
 }
 
 /// `mirror`.

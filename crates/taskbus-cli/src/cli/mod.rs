@@ -7,6 +7,7 @@ mod about;
 mod args;
 mod change;
 mod desk;
+mod follow;
 mod import;
 mod input;
 mod json;
@@ -50,6 +51,8 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
+        Command::Subscribe(wish) => follow::subscribe(&wish)?,
+        Command::Unsubscribe(wish) => follow::unsubscribe(&wish)?,
         Command::Doctor => about::doctor(globals),
         Command::Config => Box::new(config::here(globals.config.as_deref())?),
         Command::Completions { shell } => about::completions(shell),

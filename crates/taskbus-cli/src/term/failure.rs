@@ -11,6 +11,7 @@ use taskbus_core::text::TextError;
 
 use crate::config::ConfigError;
 use crate::project::ProjectError;
+use crate::repo_file::RepoFileError;
 use crate::store::UrlError;
 use crate::wire;
 
@@ -152,6 +153,15 @@ impl From<UrlError> for Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         Failure::usage(error)
+    }
+}
+
+impl From<RepoFileError> for Failure {
+    fn from(error: RepoFileError) -> Self {
+        match error {
+            RepoFileError::Io { .. } => Failure::machine_error(error),
+            _ => Failure::usage(error),
+        }
     }
 }
 

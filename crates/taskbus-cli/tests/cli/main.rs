@@ -10,6 +10,7 @@ mod claude;
 mod commands;
 mod config;
 mod demo;
+mod follow;
 mod output;
 mod panel;
 mod places;
