@@ -2,7 +2,6 @@
 //! tags they follow, the tags that are approved there. Whether a name is a good one is for the engine to say when an
 //! agent registers; here the file is found, read, and rewritten with everything in it that is not ours.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -102,13 +101,11 @@ impl RepoFile {
 
     /// Reads it.
     pub(crate) fn read(path: &Path) -> Result<Self, RepoFileError> {
-        let text = fs::read_to_string(path).map_err(|error| RepoFileError::Io {
-            path: path.to_owned(),
-            doing: "read",
-            error,
-        })?;
+        let found = files::read(path).and_then(|bytes| bytes.ok_or_else(|| io::ErrorKind::NotFound.into()));
+        let bytes = found.map_err(|error| RepoFileError::Io { path: path.to_owned(), doing: "read", error })?;
         let malformed = |what: String| RepoFileError::Malformed { path: path.to_owned(), what };
-        let json = serde_json::from_str(&text).map_err(|error| malformed(format!("it is no JSON object: {error}")))?;
+        let json =
+            serde_json::from_slice(&bytes).map_err(|error| malformed(format!("it is no JSON object: {error}")))?;
         let file = Self { path: path.to_owned(), json };
         file.identity()?;
         file.check_lists().map_err(malformed)?;
@@ -241,6 +238,7 @@ fn is_set(written: &[String], set: &TagSet) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use tempfile::TempDir;
 
     fn place_with(text: &str) -> (TempDir, PathBuf) {

@@ -43,7 +43,7 @@ fn wish(args: &args::Follow) -> Result<Wish, Failure> {
             let channel = ChannelName::new(name.as_str()).map_err(|error| Failure::text("channel", error))?;
             Ok(Wish::Channel(channel))
         }
-        None => TagSet::new(&args.tags).map(Wish::Tags).map_err(|refusal| Failure::usage(refusal)),
+        None => TagSet::new(&args.tags).map(Wish::Tags).map_err(Failure::usage),
     }
 }
 
