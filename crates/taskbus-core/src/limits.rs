@@ -93,3 +93,5 @@ pub const HEADLINE_CHARS_MAX: usize = 200;
 pub const SORT_BYTES_MAX: usize = 128;
 /// Most tags of one message, and most patterns of one set that is followed.
 pub const TAGS_MAX: usize = 10;
+/// Longest query of a search, in bytes of UTF-8.
+pub const QUERY_BYTES_MAX: usize = 4 * 1024;

@@ -15,6 +15,7 @@
 
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
 use taskbus_core::bus::message::{Headline, MemoryRef, Message, Metadata, Sort};
+pub use taskbus_core::bus::query::Term;
 use taskbus_core::bus::tag::{TagPattern, TagSet};
 use taskbus_core::name::{Identity, Label};
 use taskbus_core::time::Timestamp;
@@ -90,13 +91,13 @@ pub trait BusSnapshot {
     fn revisions(&self, id: u64, limit: usize) -> Result<Vec<Message>, StoreError>;
 
     /// Live messages that have every term, the best first, with their scores (higher is better, ties by number).
-    /// Of a task only its live revision is found.
+    /// Of a task only its live revision is found; the note of a deletion never is.
     ///
     /// # Errors
     /// [`StoreError`].
     fn search(&self, terms: &[Term], filter: &MessageFilter<'_>, limit: usize) -> Result<Vec<Hit>, StoreError>;
 
-    /// Hands the vector of every live memory that matches to `each`.
+    /// Hands the vector of every live memory that matches to `each`, as it was kept.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -104,7 +105,7 @@ pub trait BusSnapshot {
         &self,
         model: &str,
         filter: &MessageFilter<'_>,
-        each: &mut dyn FnMut(u64, &[f32]),
+        each: &mut dyn FnMut(Found, &[f32]),
     ) -> Result<(), StoreError>;
 
     /// Live memories (not tasks) that have neither a vector nor a failure of this model, oldest first.
@@ -113,13 +114,20 @@ pub trait BusSnapshot {
     /// [`StoreError`].
     fn unembedded(&self, model: &str, limit: usize) -> Result<Vec<Message>, StoreError>;
 
+    /// Whether there is a vector or a failure of any other model, so that [`BusTx::keep_model`] has something to do.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn has_other_models(&self, model: &str) -> Result<bool, StoreError>;
+
     /// What is known of embeddings.
     ///
     /// # Errors
     /// [`StoreError`].
     fn embedding_counts(&self, model: &str) -> Result<EmbeddingCounts, StoreError>;
 
-    /// Ordinary messages (of no memory and no task), oldest first; with a time, only those sent before it.
+    /// Messages of no memory and no task, and the notes that a memory was deleted, oldest first; with a time, only
+    /// those sent before it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -154,6 +162,18 @@ pub trait BusSnapshot {
     /// # Errors
     /// [`StoreError`].
     fn used_bytes(&self) -> Result<u64, StoreError>;
+
+    /// How much space inside the store is free, in bytes: what [`BusTx::shrink`] can give back.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn free_bytes(&self) -> Result<u64, StoreError>;
+
+    /// Whether any session ended before a time, so that [`BusTx::drop_sessions`] has something to do.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn has_ended_sessions(&self, ended_before: Timestamp) -> Result<bool, StoreError>;
 }
 
 /// The verbs.
@@ -403,22 +423,22 @@ pub struct MessageFilter<'a> {
     pub any_tags: &'a [TagPattern],
 }
 
-/// A word to search for: its letters are folded by the core (see `bus::query`), it has no syntax.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Term {
-    /// The words of a phrase, folded, in order; mostly one.
-    pub words: Vec<String>,
-    /// Whether the last word is only the beginning of one.
-    pub prefix: bool,
-}
-
 /// A message that was found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
-    /// The message.
-    pub message: Message,
+    /// Which.
+    pub found: Found,
     /// How well it fits; higher is better.
     pub score: f64,
+}
+
+/// Which message was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Found {
+    /// Its number.
+    pub seq: u64,
+    /// What it is known by however often it is revised: the id of its memory or task, else its own number.
+    pub id: u64,
 }
 
 /// A message to write.
