@@ -78,8 +78,8 @@ impl Desk {
     pub(crate) fn caller(&self) -> Result<&Identity, Failure> {
         if self.caller.get().is_none() {
             let (name, parent) = self.wished_name();
-            let wish =
-                Registration { name, parent, context: String::new(), client: CLIENT.to_owned(), span: Span::Command };
+            let client = CLIENT.to_owned();
+            let wish = Registration { name, parent, client, span: Span::Command, ..Registration::default() };
             let _first = self.caller.set(self.engine.register(&wish)?.name);
         }
         Ok(self.caller.get().expect("BUG: a name that was set is there"))

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use taskbus::engine::{Engine, Registration, Span};
+use taskbus::engine::{Engine, Registration};
 use taskbus_core::name::Identity;
 
 use super::desk::Asked;
@@ -143,8 +143,8 @@ impl People {
             Some((parent, name)) => (Some(parent.to_owned()), name.to_owned()),
             None => (None, name.to_owned()),
         };
-        let wish =
-            Registration { name, parent, context: self.context(), client: client_line(asked), span: Span::Heartbeat };
+        let (context, client) = (self.context(), client_line(asked));
+        let wish = Registration { name, parent, context, client, ..Registration::default() };
         Ok(engine.register(&wish)?.name)
     }
 

@@ -26,7 +26,7 @@ pub use self::overview::Overview;
 use self::rate::Rate;
 pub use self::together::{Commands, Together};
 use crate::answer::ListView;
-use crate::store::{Abort, Store, StoreError, View, read_with};
+use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 
 mod history;
 mod next;
@@ -96,6 +96,8 @@ pub struct Registration {
     pub client: String,
     /// How long the session lives.
     pub span: Span,
+    /// The program that the agent runs in, if it is known.
+    pub harness: Option<Harness>,
 }
 
 /// How long a session lives.

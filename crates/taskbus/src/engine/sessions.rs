@@ -19,7 +19,7 @@ use taskbus_core::time::Timestamp;
 use super::world::Ledger;
 use super::{Engine, Error, Registration, Span, view};
 use crate::answer::{ListView, Registered, SessionView};
-use crate::store::{Abort, Author, SessionRow, Snapshot, StoreError, Tx, read_with, write_with};
+use crate::store::{Abort, Author, Harness, SessionRow, Snapshot, StoreError, Tx, read_with, write_with};
 
 /// What every token of [`Span::Command`] begins with.
 const COMMAND_TOKEN: &str = "command:";
@@ -68,6 +68,19 @@ impl Engine {
         let now = self.now()?;
         let rows = read_with(self.store(), None, |snapshot| snapshot.sessions(now))?;
         Ok(rows.into_iter().map(view::session).collect())
+    }
+
+    /// Under which name an agent acts, given the program that it runs in: its top-level session that lives and was
+    /// registered last. So a hook of the agent finds its name.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn session_of_harness(&self, harness: Harness) -> Result<Option<Identity>, Error> {
+        let now = self.now()?;
+        let rows = read_with(self.store(), None, |snapshot| snapshot.sessions(now))?;
+        let own = rows.into_iter().filter(|row| row.harness.is_some_and(|it| it.is(harness)));
+        let top = own.filter(|row| row.name.parent().is_none());
+        Ok(top.max_by_key(|row| row.registered_at).map(|row| row.name))
     }
 
     /// Makes a list; the same call again is fine.
@@ -163,6 +176,7 @@ impl Engine {
             context: wish.context.clone(),
             client: client(&wish.client),
             pid: std::process::id(),
+            harness: wish.harness,
         })?;
         Ok(Taking::Done { name, resumed: resumed.is_some() })
     }

@@ -16,6 +16,9 @@
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
 use taskbus_core::bus::message::{Headline, MemoryRef, Message, Metadata, Sort};
 pub use taskbus_core::bus::query::Term;
+pub use taskbus_core::bus::subscription::{
+    FollowedTags as TagSetRow, Pending, Source, Subscription as SubscriptionRow,
+};
 use taskbus_core::bus::tag::{TagPattern, TagSet};
 use taskbus_core::name::{Identity, Label};
 use taskbus_core::time::Timestamp;
@@ -313,48 +316,6 @@ pub struct ChannelRow {
     pub last_activity: Option<Timestamp>,
     /// Nothing before this number may survive; 0 when nothing was evicted yet.
     pub evicted_before: u64,
-}
-
-/// What one subscription reads.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// Every message with the tags that the identity follows, of whatever ordinary channel.
-    Tags,
-    /// A channel.
-    Channel(ChannelName),
-}
-
-/// A subscription: how far an identity has read a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubscriptionRow {
-    /// Who.
-    pub who: Identity,
-    /// What.
-    pub source: Source,
-    /// Everything up to this number is read.
-    pub cursor: u64,
-    /// When it was last read.
-    pub last_activity: Timestamp,
-    /// What was handed out and is not acknowledged yet.
-    pub pending: Option<Pending>,
-}
-
-/// A batch that was handed out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// Its token.
-    pub token: String,
-    /// The number of the last message in it from this source.
-    pub end: u64,
-}
-
-/// A set of tags that an identity follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TagSetRow {
-    /// Which.
-    pub set: TagSet,
-    /// Only messages behind this number count.
-    pub since_seq: u64,
 }
 
 /// Which messages, and in which order. Empty filters let everything pass.

@@ -398,6 +398,26 @@ pub struct SessionRow {
     pub client: String,
     /// The process id, for people.
     pub pid: u32,
+    /// The program that started this process, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<Harness>,
+}
+
+/// The process that an agent runs in: it starts the server and the hooks, which find each other by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Harness {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in any unit that tells it from a later process of that id; 0 when that is not known.
+    pub start: u64,
+}
+
+impl Harness {
+    /// Whether both are the same process, as far as is known.
+    #[must_use]
+    pub fn is(self, other: Harness) -> bool {
+        self.pid == other.pid && (self.start == other.start || self.start == 0 || other.start == 0)
+    }
 }
 
 /// Who writes, for the message envelope; the identity itself is in the change.

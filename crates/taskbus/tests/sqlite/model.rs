@@ -215,6 +215,7 @@ fn session(name: &str, until: i64) -> SessionRow {
         context: "here".to_owned(),
         client: "test 1".to_owned(),
         pid: 7,
+        harness: None,
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) fn session(name: &str) -> SessionRow {
         context: String::new(),
         client: String::new(),
         pid: 1,
+        harness: None,
     }
 }
 

@@ -234,7 +234,8 @@ mod tests {
         let (token, client) = ("t".to_owned(), String::new());
         let context = "x".repeat(2000);
         let name = Identity::new(name).unwrap();
-        SessionRow { name, token, alive_until: Timestamp::from_millis(9), registered_at: now, context, client, pid: 1 }
+        let alive_until = Timestamp::from_millis(9);
+        SessionRow { name, token, alive_until, registered_at: now, context, client, pid: 1, harness: None }
     }
 
     fn register(store: &SqliteStore, n: usize) -> Result<(), Abort> {

@@ -153,5 +153,6 @@ fn checked(stored: Stored) -> Answer<SessionRow> {
         context,
         client,
         pid,
+        harness: None,
     })
 }
