@@ -16,7 +16,7 @@ demo *args:
 conformance *args:
     cargo run -p taskbus --features conformance --example conformance -- {{args}}
 
-# Eight processes on one sidecar and on one Claude Code directory, one of them killed every 50 operations.
+# Eight processes on one sidecar and one Claude Code directory, some of them killed; and without locks, which must lose.
 storm:
     cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture
 

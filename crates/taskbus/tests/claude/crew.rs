@@ -20,6 +20,8 @@ pub(crate) struct Orders {
     /// Numbers of its operations, so that a successor goes on where it was killed.
     pub(crate) first: u64,
     pub(crate) last: u64,
+    /// Whether it takes the locks.
+    pub(crate) locks: bool,
 }
 
 /// The orders of this process, if it was started to work.
@@ -27,7 +29,8 @@ pub(crate) fn orders() -> Option<Orders> {
     let orders: Value = serde_json::from_str(&std::env::var(ORDERS).ok()?).unwrap();
     let number = |key: &str| orders[key].as_u64().unwrap();
     let dir = orders["dir"].as_str().unwrap().into();
-    Some(Orders { dir, worker: number("worker"), first: number("first"), last: number("last") })
+    let locks = orders["locks"].as_bool().unwrap();
+    Some(Orders { dir, worker: number("worker"), first: number("first"), last: number("last"), locks })
 }
 
 /// Says something to whoever started this process, in one piece.
@@ -59,7 +62,8 @@ impl Crew {
     }
 
     pub(crate) fn start(&mut self, orders: &Orders) {
-        let text = json!({"dir": orders.dir, "worker": orders.worker, "first": orders.first, "last": orders.last});
+        let Orders { dir, worker, first, last, locks } = orders;
+        let text = json!({"dir": dir, "worker": worker, "first": first, "last": last, "locks": locks});
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", self.test, "--nocapture", "--test-threads=1"])
             .env(ORDERS, text.to_string())

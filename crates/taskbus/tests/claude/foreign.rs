@@ -18,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[test]
 fn a_writer() {
     let own = tempfile::tempdir().unwrap();
-    let orders = orders().unwrap_or(Orders { dir: own.path().join("list"), worker: 2, first: 0, last: 20 });
+    let orders =
+        orders().unwrap_or(Orders { dir: own.path().join("list"), worker: 2, first: 0, last: 20, locks: true });
     let mut dice = Dice::new(orders.worker + 40);
     let mut mine = Vec::new();
     for number in orders.first..orders.last {
@@ -95,7 +96,7 @@ fn two_programs_lose_nothing_of_each_other() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("list");
     let mut crew = Crew::new("foreign::a_writer");
-    (0..4).for_each(|worker| crew.start(&Orders { dir: dir.clone(), worker, first: 0, last: OPERATIONS }));
+    (0..4).for_each(|worker| crew.start(&Orders { dir: dir.clone(), worker, first: 0, last: OPERATIONS, locks: true }));
     let mut values: BTreeMap<(u64, String), u64> = BTreeMap::new();
     let (mut made, mut gone) = (BTreeMap::new(), Vec::new());
     while !crew.workers().is_empty() {

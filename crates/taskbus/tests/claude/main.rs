@@ -10,6 +10,7 @@ mod foreign;
 mod reading;
 mod storm;
 mod support;
+mod unlocked;
 mod vanishing;
 mod waiting;
 mod whole;

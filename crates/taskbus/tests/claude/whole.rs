@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[test]
 fn a_counter() {
     let own = tempfile::tempdir().unwrap();
-    let alone = Orders { dir: own.path().join("list"), worker: 0, first: 0, last: 3 };
+    let alone = Orders { dir: own.path().join("list"), worker: 0, first: 0, last: 3, locks: true };
     let orders = orders().unwrap_or(alone);
     let store = open(&orders.dir);
     make(&store);
@@ -63,7 +63,7 @@ fn a_transaction_on_several_files_is_whole_for_readers_and_after_a_kill() {
     make(&reader);
     let (mut crew, mut dice, mut last) = (Crew::new("whole::a_counter"), Dice::new(3), 0);
     for _ in 0..KILLS {
-        crew.start(&Orders { dir: dir.clone(), worker: 0, first: last + 1, last: u64::MAX });
+        crew.start(&Orders { dir: dir.clone(), worker: 0, first: last + 1, last: u64::MAX, locks: true });
         let mut left = 1 + dice.below(6);
         while left > 0 {
             let said = crew.heard.recv_timeout(PATIENCE).expect("it counts on");

@@ -3,3 +3,4 @@
 
 mod files;
 mod storm;
+mod unlocked;

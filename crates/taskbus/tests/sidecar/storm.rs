@@ -4,6 +4,8 @@
 //! A worker changes only tasks that its name made, so what it was told last is what the file must say in the end. It
 //! says `Try` before each operation and `Ack` with the task's new state after it; a killed one has a successor that
 //! goes on with the next operation.
+//!
+//! The same storm on a store that takes no lock must be seen to lose something, else it would show nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use taskbus::answer::{Answer, TaskView};
 use taskbus::engine::{Engine, Error, Limits, ListAsk, Registration, Request};
+use taskbus::store::Store;
 use taskbus::store::rows::RowStore as _;
 use taskbus::store::sidecar::{Options, Sidecar};
 use taskbus::store::small::Small;
@@ -28,9 +31,13 @@ use taskbus_core::name::{Identity, ListName};
 use taskbus_core::task::{Status, Task};
 use taskbus_core::text::Subject;
 
+use crate::unlocked::Unlocked;
+
 const WORKERS: usize = 8;
 const OPERATIONS: usize = 200;
 const KILL_EVERY: usize = 50;
+/// So many are more than enough to lose something without the lock.
+const UNLOCKED_OPERATIONS: usize = 30;
 /// Tasks that one worker makes at most; the more there are, the longer each writing takes.
 const OWN_TASKS_MAX: usize = 16;
 /// A reader looks at least so often.
@@ -40,7 +47,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 const SIGKILL: i32 = 9;
 
-/// What a worker is told: the file, which one it is, and its first operation; one a line.
+/// What a worker is told: the file, which one it is, its first operation, the one after its last, and whether it is to
+/// take the lock; one a line.
 const ORDERS: &str = "TASKBUS_TEST_STORM";
 
 /// A task as somebody was told it is.
@@ -79,18 +87,16 @@ struct Worker {
 fn worker() {
     let Ok(orders) = std::env::var(ORDERS) else { return };
     let words: Vec<&str> = orders.lines().collect();
-    let (worker, first): (u64, usize) = (words[1].parse().unwrap(), words[2].parse().unwrap());
-    let store = Small::new(Sidecar::at(Path::new(words[0]), Options::default()).unwrap()).unwrap();
-    let list = store.rows().list_name();
-    let limits = Limits { writes_per_second: 1_000_000, write_kib_per_second: 1_000_000, ..Limits::default() };
-    let engine = Engine::new(Arc::new(store), limits);
-    let wish = Registration { name: format!("worker {worker}"), ..Registration::default() };
-    let caller = engine.register(&wish).unwrap().name;
-    let dice = worker * 1_000_003 + first as u64;
-    let mut worker = Worker { engine, caller, list, mark: format!("w{worker} "), dice };
-    for number in first..OPERATIONS {
+    let [worker, first, last] = [1, 2, 3].map(|at| words[at].parse::<usize>().unwrap());
+    let mut worker = Worker::new(worker as u64, first as u64, store(Path::new(words[0]), words[4] == "true"));
+    for number in first..last {
         worker.operate(number);
     }
+}
+
+fn store(path: &Path, locks: bool) -> Arc<dyn Store> {
+    let sidecar = Sidecar::at(path, Options::default()).unwrap();
+    if locks { Arc::new(Small::new(sidecar).unwrap()) } else { Arc::new(Small::new(Unlocked(sidecar)).unwrap()) }
 }
 
 /// Says something in one piece.
@@ -101,6 +107,15 @@ fn say(what: &Said) {
 }
 
 impl Worker {
+    fn new(worker: u64, first: u64, store: Arc<dyn Store>) -> Self {
+        let limits = Limits { writes_per_second: 1_000_000, write_kib_per_second: 1_000_000, ..Limits::default() };
+        let engine = Engine::new(store, limits);
+        let list = engine.lists().unwrap().remove(0).name;
+        let wish = Registration { name: format!("worker {worker}"), ..Registration::default() };
+        let caller = engine.register(&wish).unwrap().name;
+        Self { engine, caller, list, mark: format!("w{worker} "), dice: worker * 1_000_003 + first }
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.dice >> 33) % bound as u64).unwrap()
@@ -170,6 +185,8 @@ type Heard = (usize, Option<Said>);
 
 struct Storm {
     path: PathBuf,
+    operations: usize,
+    locks: bool,
     tell: Sender<Heard>,
     children: Vec<Child>,
     dice: usize,
@@ -180,7 +197,7 @@ impl Storm {
     fn start(&self, worker: usize, first: usize) -> Child {
         let mut child = Process::new(std::env::current_exe().unwrap())
             .args(["storm::worker", "--exact", "--nocapture"])
-            .env(ORDERS, format!("{}\n{worker}\n{first}", self.path.display()))
+            .env(ORDERS, self.orders(worker, first))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -193,6 +210,10 @@ impl Storm {
             said.map(Some).chain([None]).for_each(|said| tell.send((worker, said)).unwrap());
         });
         child
+    }
+
+    fn orders(&self, worker: usize, first: usize) -> String {
+        format!("{}\n{worker}\n{first}\n{}\n{}", self.path.display(), self.operations, self.locks)
     }
 
     fn kill_somebody(&mut self) {
@@ -224,21 +245,26 @@ struct At {
     open: Option<Option<TaskId>>,
 }
 
-#[test]
-fn eight_processes_that_are_killed_lose_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("s1.tasks.json");
+/// All workers from start to end, and how many reads saw a whole file meanwhile.
+fn blow(path: &Path, operations: usize, locks: bool) -> (Told, usize) {
     let (tell, hear) = channel();
-    let mut storm = Storm { path: path.clone(), tell, children: Vec::new(), dice: 0 };
+    let mut storm = Storm { path: path.to_owned(), operations, locks, tell, children: Vec::new(), dice: 0 };
     storm.children = (0..WORKERS).map(|worker| storm.start(worker, 0)).collect();
     let done = AtomicBool::new(false);
     let (told, reads) = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read_until(&path, &done));
+        let reader = scope.spawn(|| read_until(path, &done));
         let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| weather(&mut storm, &hear)));
         done.store(true, Ordering::SeqCst);
         (told, reader.join().unwrap())
     });
-    let told = told.unwrap();
+    (told.unwrap(), reads)
+}
+
+#[test]
+fn eight_processes_that_are_killed_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s1.tasks.json");
+    let (told, reads) = blow(&path, OPERATIONS, true);
     println!(
         "{} operations acknowledged, {} refused, {} processes killed, {} tasks made; {reads} reads saw a whole file",
         told.acknowledged,
@@ -248,9 +274,19 @@ fn eight_processes_that_are_killed_lose_nothing() {
     );
     assert_eq!(told.acknowledged + told.refused + told.unheard, WORKERS * OPERATIONS);
     assert!(told.acknowledged * 10 > WORKERS * OPERATIONS * 7 && told.killed >= 20 && reads > 100);
-    check(&path, &told);
+    assert_eq!(wrongs(&path, &told), [""; 0]);
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.len() <= 3, "beside the file and its lock at most what the last killed writer left: {left:?}");
+}
+
+#[test]
+fn eight_processes_without_the_lock_are_seen_to_lose() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s1.tasks.json");
+    let (told, _) = blow(&path, UNLOCKED_OPERATIONS, false);
+    let wrongs = wrongs(&path, &told);
+    println!("without the lock: {} operations acknowledged, {} wrongs", told.acknowledged, wrongs.len());
+    assert!(wrongs.iter().any(|wrong| wrong.contains("was acknowledged")), "{wrongs:?}");
 }
 
 /// Listens until every worker has done its operations, and kills one now and then.
@@ -291,10 +327,10 @@ fn ended(storm: &mut Storm, worker: usize, at: &mut At, told: &mut Told) -> bool
         Some(None) => told.making += 1,
         None => {}
     }
-    if at.next < OPERATIONS {
+    if at.next < storm.operations {
         storm.children[worker] = storm.start(worker, at.next);
     }
-    at.next < OPERATIONS
+    at.next < storm.operations
 }
 
 fn read_until(path: &Path, done: &AtomicBool) -> usize {
@@ -310,8 +346,8 @@ fn read_until(path: &Path, done: &AtomicBool) -> usize {
     reads
 }
 
-/// Every acknowledged task is there as it was acknowledged, or as the operation left it in which a worker was killed.
-fn check(path: &Path, told: &Told) {
+/// What is not as it was acknowledged, nor as the operation left it in which a worker was killed.
+fn wrongs(path: &Path, told: &Told) -> Vec<String> {
     let rows = Sidecar::at(path, Options::default()).unwrap().snapshot().unwrap();
     let row = |task: &Task, status: &str| Seen {
         id: task.id.clone(),
@@ -323,12 +359,21 @@ fn check(path: &Path, told: &Told) {
     let live = rows.live.iter().map(|task| row(task, task.status().as_str()));
     let there: BTreeMap<TaskId, Seen> =
         live.chain(rows.deleted.iter().map(|task| row(task, "deleted"))).map(|seen| (seen.id.clone(), seen)).collect();
-    let distinct: BTreeSet<&TaskId> = told.new.iter().collect();
-    assert_eq!(distinct.len(), told.new.len(), "an id was given twice");
-    for (id, last) in &told.last {
-        let row = there.get(id).unwrap_or_else(|| panic!("{id} was acknowledged and is gone: {last:?}"));
-        let unheard = told.changing.contains(id) && row.revision == last.revision + 1;
-        assert!(row == last || unheard, "{id} was acknowledged as {last:?} and is {row:?}");
+    let mut wrongs: Vec<String> = told.last.values().filter_map(|last| told.wrong(last, there.get(&last.id))).collect();
+    if told.new.iter().collect::<BTreeSet<_>>().len() != told.new.len() {
+        wrongs.push("an id was given twice".to_owned());
     }
-    assert!(there.len() <= told.new.len() + told.making, "{} tasks that nobody made", there.len() - told.new.len());
+    if there.len() > told.new.len() + told.making {
+        wrongs.push(format!("{} tasks that nobody made", there.len() - told.new.len()));
+    }
+    wrongs
+}
+
+impl Told {
+    fn wrong(&self, last: &Seen, there: Option<&Seen>) -> Option<String> {
+        let Some(row) = there else { return Some(format!("{} was acknowledged and is gone: {last:?}", last.id)) };
+        let unheard = self.changing.contains(&last.id) && row.revision == last.revision + 1;
+        let wrong = row != last && !unheard;
+        wrong.then(|| format!("{} was acknowledged as {last:?} and is {row:?}", last.id))
+    }
 }
