@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::field::{Effect, Field, Kind, Tool};
+use super::prompts::PROMPTS;
 use super::table::Offer;
 use crate::options::ToolSet;
 
@@ -66,10 +67,37 @@ What the list allows is its own policy (docs/rules.md 8): on a sidecar any statu
 the rules of that list. `update` with a status brings a removed task back.
 ";
 
+const RESOURCES: &str = "\
+## Resources
+
+Each list is a resource `taskbus://list/NAME` (the name without `tasks/`, percent-encoded), each task one,
+`taskbus://task/ID`; both are JSON, as `task_list` and `task_get` answer it. A client that subscribes (`resources/subscribe`,
+or `subscriptions/listen` in the newer era) hears of every change, whichever process makes it, as soon as it is
+committed; of a task also when its blockers change. At most 64 are watched by one client. What is not there yet may be
+watched. That the list of resources has changed is not announced.
+
+";
+
+const PROMPTS_HEAD: &str = "\
+## Prompts
+
+With the tools of `core` there are prompts: texts that a person sends by one command of the client. Nothing is required.
+
+| Prompt | Asks the agent to | Takes |
+|---|---|---|
+";
+
 fn document() -> String {
     let mut text = HEAD.to_owned();
     for (set, about) in ToolSet::ALL.into_iter().zip([CORE, CLAUDE, KIN]) {
         set_of(&mut text, set, about).expect("BUG: a String can be written to");
+    }
+    text.push_str(RESOURCES);
+    text.push_str(PROMPTS_HEAD);
+    for prompt in &PROMPTS {
+        let takes: Vec<String> =
+            prompt.arguments.iter().map(|it| format!("`{}`: {}", it.name, it.description)).collect();
+        text.push_str(&format!("| `{}` | {} | {} |\n", prompt.name, prompt.description, takes.join("; ")));
     }
     text.truncate(text.trim_end().len());
     text + "\n"

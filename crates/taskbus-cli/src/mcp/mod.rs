@@ -7,6 +7,8 @@
 //! stdio ◂──────── result ◂───────────────── wire form ◂──────────── answer
 //! ```
 //!
+//! Beside the tools there are [`prompts`], [`resources`], and the [`watch`] that tells of changes of resources.
+//!
 //! Nothing is decided here. The store is opened by the first call, so the handshake never waits for it.
 
 mod args;
@@ -19,6 +21,8 @@ mod gate;
 mod life;
 mod near;
 mod people;
+mod prompts;
+mod resources;
 mod schema;
 mod sdk;
 mod start;
@@ -27,6 +31,7 @@ mod table;
 #[cfg(test)]
 mod trial;
 mod voice;
+mod watch;
 
 use std::process::ExitCode;
 use std::sync::Arc;

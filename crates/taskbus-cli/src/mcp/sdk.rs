@@ -5,17 +5,25 @@
 //! The SDK's own handshake is left out (`serve_directly_with_ct`): it ends the connection over any message that it
 //! does not expect before `initialize`, and nothing here depends on the order.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams, InitializeResult, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, ServerJsonRpcMessage, SubscriptionFilter,
+    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities,
+    ServerConfig, ServerJsonRpcMessage, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RunningService, RxJsonRpcMessage, SubscriptionContext, TxJsonRpcMessage};
+use rmcp::service::{
+    Peer, RequestContext, RunningService, RxJsonRpcMessage, SubscriptionContext, SubscriptionSink, TxJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
+use taskbus::answer::ListView;
+use taskbus::engine::Engine;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -25,10 +33,13 @@ use super::field::Effect;
 use super::flight::Flight;
 use super::life::blocking;
 use super::near::nearest;
+use super::prompts::{self, Prompt};
+use super::resources::{self, Resource};
 use super::schema::definition;
 use super::stdio::{Closed, Incoming, Outgoing};
 use super::table::{Offer, Offered};
 use super::voice;
+use super::watch::{Listener, WATCHED_MAX, Watch};
 use crate::options::ToolSet;
 use crate::wire::error::Failure;
 use crate::wire::lenient;
@@ -123,17 +134,39 @@ pub(super) struct Server {
     turn: Semaphore,
     calls: Semaphore,
     waits: Semaphore,
+    watch: Arc<Watch>,
+    /// What the client of the older era watches, each with the end of its watching.
+    watched: Mutex<BTreeMap<String, CancellationToken>>,
     ending: CancellationToken,
 }
 
 impl Server {
     fn new(desk: Arc<Desk>, offer: Offer, ending: CancellationToken) -> Self {
-        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let offered = ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe();
+        let offered = if offer.prompts.is_empty() { offered.build() } else { offered.enable_prompts().build() };
+        let config = ServerConfig::new(offered)
             .with_server_info(Implementation::new("taskbus", env!("CARGO_PKG_VERSION")).with_title("taskbus"))
             .with_instructions(offer.instructions.as_str());
         let tools = offer.tools.iter().map(published).collect();
         let [turn, calls, waits] = [1, CALLS_MAX, WAITS_MAX].map(Semaphore::new);
-        Self { desk, offer, config, tools, turn, calls, waits, ending }
+        let watch = Arc::new(Watch::new(Arc::clone(&desk)));
+        Self { desk, offer, config, tools, turn, calls, waits, watch, watched: Mutex::default(), ending }
+    }
+
+    /// Asks the engine for what a resource holds, one of so many calls.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Engine) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let running = self.calls.acquire().await;
+        let desk = Arc::clone(&self.desk);
+        let answer = blocking(move || look(&*desk.engine()?)).await;
+        drop(running);
+        answer.and_then(|answer| answer).map_err(|failure| fault(&failure))
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls begin in the order in which they came, each after the writes before it have ended: an agent that makes
@@ -201,6 +234,72 @@ fn result(set: ToolSet, outcome: Result<Reply, Failure>) -> CallToolResult {
     result
 }
 
+/// A failure where the protocol has no result that could say it.
+fn fault(failure: &Failure) -> ErrorData {
+    let code = if failure.code == "internal" { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_PARAMS };
+    let facts = failure.to_object();
+    let message = facts["message"].as_str().unwrap_or_default().to_owned();
+    ErrorData::new(code, message, Some(Value::Object(facts)))
+}
+
+fn no_resource(uri: &str) -> ErrorData {
+    let shown = crate::wire::error::cut(uri, 256);
+    let hint = "there are taskbus://list/NAME and taskbus://task/ID, for lists and tasks that exist";
+    ErrorData::resource_not_found(format!("there is no resource {shown:?}; {hint}"), Some(json!({"uri": shown})))
+}
+
+fn published_prompt(prompt: &Prompt) -> rmcp::model::Prompt {
+    let argument = |argument: &prompts::Argument| {
+        rmcp::model::PromptArgument::new(argument.name).with_description(argument.description).with_required(false)
+    };
+    let arguments = prompt.arguments.iter().map(argument).collect();
+    rmcp::model::Prompt::new(prompt.name, Some(prompt.description), Some(arguments)).with_title(prompt.title)
+}
+
+fn published_list(list: &ListView) -> rmcp::model::Resource {
+    let description = format!("{} live tasks", list.tasks);
+    rmcp::model::Resource::new(resources::address(&list.name), list.name.as_str())
+        .with_description(description)
+        .with_mime_type(resources::MIME_TYPE)
+}
+
+/// Where notices of changes go: to a client of the older era, or to one listener of the newer.
+enum Teller {
+    Peer(Peer<RoleServer>),
+    Sink(SubscriptionSink),
+}
+
+impl Teller {
+    /// Tells of a change; whether anybody heard.
+    async fn tell(&self, uri: String) -> bool {
+        match self {
+            Self::Peer(peer) => peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok(),
+            Self::Sink(sink) => sink.notify_resource_updated(uri).await.is_ok(),
+        }
+    }
+}
+
+/// Tells of changes until `ended`, or until nobody hears.
+async fn tell(mut listener: Listener, to: Teller, ended: impl Future<Output = ()>) {
+    let mut ended = std::pin::pin!(ended);
+    loop {
+        let changed = tokio::select! {
+            () = &mut ended => return,
+            changed = listener.changed() => changed,
+        };
+        match changed {
+            Ok(addresses) => {
+                for address in addresses {
+                    if !to.tell(address).await {
+                        return;
+                    }
+                }
+            }
+            Err(failure) => tracing::warn!(failure.message, "a watched resource could not be looked at"),
+        }
+    }
+}
+
 fn unknown_tool(offer: &Offer, name: &str) -> ErrorData {
     let hint = match nearest(name, offer.names()) {
         Some(near) => format!("did you mean {near}?"),
@@ -208,6 +307,16 @@ fn unknown_tool(offer: &Offer, name: &str) -> ErrorData {
     };
     let shown = crate::wire::error::cut(name, 64);
     ErrorData::invalid_params(format!("unknown tool {shown:?}; {hint}"), None)
+}
+
+fn unknown_prompt(offer: &Offer, name: &str) -> ErrorData {
+    let names: Vec<&str> = offer.prompts.iter().map(|prompt| prompt.name).collect();
+    let shown = crate::wire::error::cut(name, 64);
+    let message = match names.as_slice() {
+        [] => format!("there is no prompt {shown:?}; prompts come with the tools of the set core"),
+        names => format!("there is no prompt {shown:?}; there are {}", names.join(", ")),
+    };
+    ErrorData::invalid_params(message, None)
 }
 
 impl ServerHandler for Server {
@@ -248,17 +357,125 @@ impl ServerHandler for Server {
         Ok(result(offered.set, self.run(offered, arguments, From::new(&context)).await).into())
     }
 
-    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        // Nothing of ours changes while we run. A client that listens all the same is not sent away, because some
-        // take a refusal for a broken server.
-        Some(SubscriptionFilter::new())
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(self.offer.prompts.iter().map(published_prompt).collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let Some(prompt) = self.offer.prompts.iter().find(|prompt| prompt.name == request.name) else {
+            return Err(unknown_prompt(&self.offer, &request.name));
+        };
+        let told = prompt
+            .told(request.arguments.unwrap_or_default(), self.offer.one_list)
+            .map_err(|failure| fault(&failure))?;
+        let messages = vec![PromptMessage::new_text(Role::User, told)];
+        Ok(GetPromptResult::new(messages).with_description(prompt.description).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let (lists, next) = self.look(move |engine| resources::lists(engine, cursor.as_deref())).await?;
+        let mut page = ListResourcesResult::with_all_items(lists.iter().map(published_list).collect());
+        page.next_cursor = next;
+        Ok(page)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = |(uri, name, about): &(&str, &str, &str)| {
+            ResourceTemplate::new(*uri, *name).with_description(*about).with_mime_type(resources::MIME_TYPE)
+        };
+        Ok(ListResourceTemplatesResult::with_all_items(resources::TEMPLATES.iter().map(template).collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let resource = Resource::parse(&request.uri).ok_or_else(|| no_resource(&request.uri))?;
+        let held = self.look(move |engine| resource.read(engine)).await?;
+        let text = held.ok_or_else(|| no_resource(&request.uri))?;
+        let contents = ResourceContents::text(text, request.uri).with_mime_type(resources::MIME_TYPE);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let uri = request.uri;
+        if Resource::parse(&uri).is_none() {
+            return Err(no_resource(&uri));
+        }
+        let listener = self.watch.listen(vec![uri.clone()]).await.map_err(|failure| fault(&failure))?;
+        let end = self.ending.child_token();
+        let mut watched = self.watched();
+        if watched.len() >= WATCHED_MAX && !watched.contains_key(&uri) {
+            let message = format!("{WATCHED_MAX} resources are watched already; unsubscribe from one first");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        if let Some(earlier) = watched.insert(uri, end.clone()) {
+            earlier.cancel();
+        }
+        tokio::spawn(tell(listener, Teller::Peer(context.peer), async move { end.cancelled().await }));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if let Some(watching) = self.watched().remove(&request.uri) {
+            watching.cancel();
+        }
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // Lists of tools, prompts and resources are not announced. A client that wants nothing else is not sent away,
+        // because some take a refusal for a broken server.
+        let wanted = requested.resource_subscriptions.iter().flatten();
+        let known = wanted.filter(|uri| Resource::parse(uri).is_some()).take(WATCHED_MAX);
+        Some(SubscriptionFilter::builder().resource_subscriptions(known).build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        tokio::select! {
-            () = context.cancelled() => {}
-            () = self.ending.cancelled() => {}
+        let ended = async {
+            tokio::select! {
+                () = context.cancelled() => {}
+                () = self.ending.cancelled() => {}
+            }
+        };
+        let wanted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        if wanted.is_empty() {
+            ended.await;
+            return Ok(());
         }
+        let listener = self.watch.listen(wanted).await.map_err(|failure| fault(&failure))?;
+        let teller = Teller::Sink(context.sink().clone());
+        // The client was told that it is heard before we listened, and cannot know what changed in between.
+        for address in listener.addresses() {
+            teller.tell(address.to_owned()).await;
+        }
+        tell(listener, teller, ended).await;
         Ok(())
     }
 

@@ -25,7 +25,7 @@ fn the_older_era_shakes_hands() {
         let mut server = memory(&home);
         let result = server.request("initialize", hello(asked))["result"].clone();
         assert_eq!(result["protocolVersion"], agreed);
-        assert_eq!(result["capabilities"], json!({"tools": {}}));
+        assert_eq!(result["capabilities"], json!({"prompts": {}, "resources": {"subscribe": true}, "tools": {}}));
         assert_eq!(result["serverInfo"]["name"], "taskbus");
         assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
         let instructions = result["instructions"].as_str().unwrap();
@@ -45,7 +45,7 @@ fn the_newer_era_needs_no_handshake() {
     let found = server.request("server/discover", json!({"_meta": meta("2026-07-28")}))["result"].clone();
     assert_eq!(found["resultType"], "complete");
     assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
-    assert_eq!(found["capabilities"], json!({"tools": {}}));
+    assert_eq!(found["capabilities"], json!({"prompts": {}, "resources": {"subscribe": true}, "tools": {}}));
     let listed = server.request("tools/list", json!({"_meta": meta("2026-07-28")}))["result"].clone();
     assert_eq!((listed["resultType"].clone(), listed["tools"].as_array().unwrap().len()), (json!("complete"), 10));
     assert!(listed["ttlMs"].is_u64() && listed["cacheScope"].is_string(), "{}", listed["ttlMs"]);
@@ -94,8 +94,13 @@ fn nothing_unexpected_ends_the_connection() {
     for (method, params, code) in [
         ("initialize", json!({}), -32602),
         ("initialize", json!({"protocolVersion": 5}), -32602),
-        ("resources/list", json!({}), -32601),
-        ("prompts/get", json!(null), -32601),
+        ("completion/complete", json!({}), -32601),
+        ("logging/setLevel", json!(null), -32601),
+        ("prompts/get", json!(null), -32602),
+        ("prompts/get", json!({"name": "wrok"}), -32602),
+        ("resources/read", json!({}), -32602),
+        ("resources/read", json!({"uri": "file:///etc/passwd"}), -32002),
+        ("resources/subscribe", json!({"uri": "taskbus://"}), -32002),
         ("tools/call", json!({"arguments": {}}), -32602),
         ("tools/call", json!({"name": "task_lisst", "arguments": {}}), -32602),
         ("tools/list", json!([1]), -32602),

@@ -11,6 +11,7 @@ mod golden;
 mod handshake;
 mod lenient;
 mod lifecycle;
+mod resources;
 mod schema;
 mod server;
 mod stores;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 use taskbus::answer::ListPage;
-use taskbus::engine::ListAsk;
+use taskbus::engine::{Engine, Error, ListAsk};
 use taskbus::store::View;
-use taskbus_core::name::{Identity, Label};
+use taskbus_core::name::{Identity, Label, ListName};
 use taskbus_core::task::Status;
 
 use crate::mcp::args::Args;
@@ -41,14 +41,25 @@ fn fit_history(facts: &mut Map<String, Value>) {
 /// Shows a page of a list.
 pub(crate) fn list(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
     let list = desk.list(args)?;
-    let mut ask = ask(args)?;
+    let ask = ask(args)?;
     let engine = desk.engine()?;
     let reader = desk.people.reading(args.text("as"), asked, &engine)?;
+    let page = page_that_fits(&engine, reader.as_ref(), &list, ask)?;
+    Ok(Reply::told(answer::page(&page), answer::rows(&page).to_string()))
+}
+
+/// A page of a list, as much of it as the budget allows.
+pub(in crate::mcp) fn page_that_fits(
+    engine: &Engine,
+    reader: Option<&Identity>,
+    list: &ListName,
+    mut ask: ListAsk,
+) -> Result<ListPage, Error> {
     loop {
-        let page = engine.list(reader.as_ref(), &list, &ask)?;
+        let page = engine.list(reader, list, &ask)?;
         let fitting = rows_that_fit(&page);
         if fitting == page.tasks.len() {
-            return Ok(Reply::told(answer::page(&page), answer::rows(&page).to_string()));
+            return Ok(page);
         }
         // The cursor of a shorter page comes from asking for one.
         ask.limit = Some(fitting);

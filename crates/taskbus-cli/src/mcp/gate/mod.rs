@@ -38,8 +38,21 @@ pub(super) enum Verdict {
 }
 
 /// The methods that this server has. Others are refused before the SDK looks at their parameters.
-const METHODS: [&str; 6] =
-    ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
+const METHODS: [&str; 13] = [
+    "initialize",
+    "server/discover",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+];
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;

@@ -8,6 +8,7 @@ mod core;
 mod kin;
 
 use super::field::Tool;
+use super::prompts::{PROMPTS, Prompt};
 use crate::options::ToolSet;
 
 /// A tool that is offered.
@@ -26,6 +27,10 @@ pub(super) struct Offer {
     pub(super) tools: Vec<Offered>,
     /// At most 2 KiB.
     pub(super) instructions: String,
+    /// The prompts, which speak of the tools of `core`.
+    pub(super) prompts: &'static [Prompt],
+    /// Whether the store is one list without sessions.
+    pub(super) one_list: bool,
 }
 
 impl Offer {
@@ -37,7 +42,8 @@ impl Offer {
         let of_a_bus = |offered: &Offered| core::OF_A_BUS.iter().any(|tool| tool.name == offered.tool.name);
         let all = sets.iter().flat_map(offered);
         let tools = all.filter(|offered| !(one_list && of_a_bus(offered))).collect();
-        Self { tools, instructions: told(&sets, one_list) }
+        let prompts: &[Prompt] = if sets.contains(&ToolSet::Core) { &PROMPTS } else { &[] };
+        Self { tools, instructions: told(&sets, one_list), prompts, one_list }
     }
 
     /// The tool with this name.
