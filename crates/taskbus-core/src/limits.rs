@@ -95,3 +95,23 @@ pub const SORT_BYTES_MAX: usize = 128;
 pub const TAGS_MAX: usize = 10;
 /// Longest query of a search, in bytes of UTF-8.
 pub const QUERY_BYTES_MAX: usize = 4 * 1024;
+/// Messages of one `receive` or `history` when the caller names no count.
+pub const RECEIVE_COUNT_DEFAULT: usize = 100;
+/// Most messages of one `receive` or `history`.
+pub const RECEIVE_COUNT_MAX: usize = 1000;
+/// A subscription that nobody reads for longer than this ends, in hours.
+pub const CURSOR_IDLE_HOURS: i64 = 72;
+/// How long an ordinary message is kept, in hours.
+pub const MESSAGE_RETENTION_HOURS: i64 = 168;
+/// How long a superseded revision and a deleted memory stay in the store, in hours.
+pub const TOMBSTONE_MIN_HOURS: i64 = 72;
+/// A memory that nobody reads for longer than this ends, in hours.
+pub const MEMORY_EXPIRY_HOURS: i64 = 8760;
+/// A task list in which nothing happens for longer than this ends, in hours.
+pub const TASK_EXPIRY_HOURS: i64 = 720;
+/// How large a store may grow, in MiB.
+pub const STORE_BUDGET_MIB: u64 = 2048;
+/// How much of the budget an eviction frees, in percent.
+pub const CLEANUP_FREE_PERCENT: u64 = 25;
+/// How often the maintenance tick runs, in seconds.
+pub const CLEANUP_INTERVAL_SECONDS: u64 = 60;

@@ -15,8 +15,9 @@ mod table;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use taskbus::engine::Limits;
+use taskbus::engine::{ApiKey, EmbeddingAt, InspectionAt, Limits};
 use taskbus::store::sqlite::{Durability, Journal, SqliteOptions};
 use toml::Value;
 
@@ -80,13 +81,48 @@ impl Config {
         SqliteOptions { durability, journal, ..SqliteOptions::default() }
     }
 
-    /// What the engine may do, and how fast.
+    /// What the engine may do, how fast, and how long it keeps what.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
-            writes_per_second: self.small("send_messages_per_second"),
-            write_kib_per_second: self.small("send_kib_per_second"),
+            writes_per_second: self.size("send_messages_per_second"),
+            write_kib_per_second: self.size("send_kib_per_second"),
             receipt_minutes: self.whole("receipt_retention_minutes"),
+            max_message_kib: self.size("max_message_kib"),
+            receive_default_count: self.size("receive_default_count"),
+            receive_max_count: self.size("receive_max_count"),
+            receive_max_wait_seconds: self.size("receive_max_wait_seconds"),
+            result_default_kib: self.size("result_default_kib"),
+            discovery_enabled: self.entry("discovery_enabled").value.as_bool().unwrap_or(true),
+            cursor_idle_hours: self.whole("cursor_idle_hours"),
+            message_retention_hours: self.whole("message_retention_hours"),
+            tombstone_min_hours: self.whole("tombstone_min_hours"),
+            memory_expiry_hours: self.whole("memory_expiry_hours"),
+            task_expiry_hours: self.whole("task_expiry_hours"),
+            sqlite_budget_mib: self.size("sqlite_budget_mib"),
+            cleanup_free_percent: self.size("cleanup_free_percent"),
+            cleanup_interval_seconds: self.size("cleanup_interval_seconds"),
+            inspection: self.inspection(),
+            embedding: self.embedding(),
         }
+    }
+
+    fn inspection(&self) -> Option<InspectionAt> {
+        let words = self.entry("inspection_command").value.as_array()?.iter();
+        let command: Vec<String> = words.map(|word| text_of(word).to_owned()).collect();
+        let timeout = self.seconds("inspection_timeout_seconds");
+        (!command.is_empty()).then_some(InspectionAt { command, timeout })
+    }
+
+    fn embedding(&self) -> Option<EmbeddingAt> {
+        let variable = self.text("embedding_api_key_env");
+        let api_key = match self.path("embedding_api_key_file") {
+            _ if !variable.is_empty() => ApiKey::Variable(variable.to_owned()),
+            Some(path) => ApiKey::File(path),
+            None => ApiKey::None,
+        };
+        let endpoint = Some(self.text("embedding_endpoint")).filter(|endpoint| !endpoint.is_empty())?.to_owned();
+        let query_timeout = self.seconds("embedding_query_timeout_seconds");
+        Some(EmbeddingAt { endpoint, model: self.text("embedding_model").to_owned(), api_key, query_timeout })
     }
 
     /// The least that is written to the log.
@@ -110,8 +146,13 @@ impl Config {
         self.entry(name).value.as_integer().expect("BUG: the table knows what is a number")
     }
 
-    fn small(&self, name: &str) -> u32 {
-        u32::try_from(self.whole(name)).expect("BUG: the table's ranges fit")
+    fn size<T: TryFrom<i64>>(&self, name: &str) -> T {
+        let fits = T::try_from(self.whole(name)).ok();
+        fits.expect("BUG: the table's ranges fit")
+    }
+
+    fn seconds(&self, name: &str) -> Duration {
+        Duration::from_secs_f64(kind::seconds(&self.entry(name).value).expect("BUG: the table knows what is a time"))
     }
 
     /// A path, whole: `~/` is the home directory, and what is relative starts from where it was written.

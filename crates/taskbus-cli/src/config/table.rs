@@ -67,7 +67,7 @@ pub(super) static KEYS: [Key; 36] = [
     key("embedding_api_key_env", Kind::Text, "\"\"", "A variable of the environment that holds the key instead.").or("none"),
     key("embedding_query_timeout_seconds", Kind::Seconds(0.1, 120.0), "10", "How long a search waits for the server."),
     key("task_idle_hours", HOURS, "168", "After how long without a change an open task is marked idle; 0: never."),
-    key("task_expiry_hours", HOURS, "720", "After how long without a change a finished list is dropped; 0: never."),
+    key("task_expiry_hours", HOURS, "720", "After how long without a change a task list is dropped, whatever is open in it; 0: never."),
     key("memory_expiry_hours", HOURS, "8760", "After how long without being read a memory is dropped; 0: never."),
     key("log_level", Kind::Word(&["debug", "info", "warn", "error"]), "\"info\"", "The least that `taskbus mcp` writes to its log. `TASKBUS_LOG` goes before it."),
     key("tui_name", Kind::Name, "\"\"", "Your name in the terminal interface.").or("the name of the user"),

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use taskbus::engine::ApiKey;
+use taskbus_core::limits;
 use tempfile::TempDir;
 
 use super::kind::Kind;
@@ -75,17 +77,47 @@ fn a_missing_file_means_defaults() {
 fn the_defaults_of_the_engine_and_of_the_table_are_the_same() {
     let (config, usual) = (accepted(""), taskbus::engine::Limits::default());
     assert_eq!(format!("{:?}", config.limits()), format!("{usual:?}"));
-    assert_eq!(
-        config.whole("receive_max_wait_seconds"),
-        i64::try_from(taskbus_core::limits::WAIT_SECONDS_MAX).unwrap()
-    );
-    assert_eq!(
-        config.whole("result_default_kib") * 1024,
-        i64::try_from(taskbus_core::limits::RESULT_BYTES_DEFAULT).unwrap()
-    );
-    assert_eq!(config.whole("max_message_kib"), i64::try_from(taskbus_core::limits::MESSAGE_KIB_MAX).unwrap());
+    for (key, limit) in [
+        ("cursor_idle_hours", limits::CURSOR_IDLE_HOURS),
+        ("message_retention_hours", limits::MESSAGE_RETENTION_HOURS),
+        ("tombstone_min_hours", limits::TOMBSTONE_MIN_HOURS),
+        ("memory_expiry_hours", limits::MEMORY_EXPIRY_HOURS),
+        ("task_expiry_hours", limits::TASK_EXPIRY_HOURS),
+        ("sqlite_budget_mib", i64::try_from(limits::STORE_BUDGET_MIB).unwrap()),
+        ("cleanup_free_percent", i64::try_from(limits::CLEANUP_FREE_PERCENT).unwrap()),
+        ("cleanup_interval_seconds", i64::try_from(limits::CLEANUP_INTERVAL_SECONDS).unwrap()),
+        ("receive_default_count", i64::try_from(limits::RECEIVE_COUNT_DEFAULT).unwrap()),
+        ("receive_max_count", i64::try_from(limits::RECEIVE_COUNT_MAX).unwrap()),
+        ("receive_max_wait_seconds", i64::try_from(limits::WAIT_SECONDS_MAX).unwrap()),
+        ("result_default_kib", i64::try_from(limits::RESULT_BYTES_DEFAULT / 1024).unwrap()),
+        ("max_message_kib", i64::try_from(limits::MESSAGE_KIB_MAX).unwrap()),
+    ] {
+        assert_eq!(config.whole(key), limit, "{key}");
+    }
     let options = taskbus::store::sqlite::SqliteOptions::default();
     assert_eq!((config.sqlite().durability, config.sqlite().journal), (options.durability, options.journal));
+}
+
+#[test]
+fn the_engine_is_told_of_every_setting_that_is_its_own() {
+    let limits = accepted(
+        "receive_default_count = 7\ninspection_command = [\"check\", \"-q\"]\ninspection_timeout_seconds = 0.5\n\
+         embedding_endpoint = \"http://localhost:1/v1/embeddings\"\nembedding_model = \"small\"\n\
+         embedding_api_key_file = \"key\"\nembedding_query_timeout_seconds = 2\ndiscovery_enabled = false\n",
+    )
+    .limits();
+    assert_eq!((limits.receive_default_count, limits.discovery_enabled), (7, false));
+    let inspection = limits.inspection.unwrap();
+    assert_eq!((inspection.command, inspection.timeout.as_millis()), (vec!["check".into(), "-q".into()], 500));
+    let embedding = limits.embedding.unwrap();
+    assert_eq!((embedding.model.as_str(), embedding.query_timeout.as_secs()), ("small", 2));
+    let ApiKey::File(path) = embedding.api_key else { panic!("{:?}", embedding.api_key) };
+    assert!(path.ends_with("config/taskbus/key"), "{path:?}");
+    let named = accepted(
+        "embedding_endpoint = \"http://h/\"\nembedding_model = \"m\"\n\
+         embedding_api_key_env = \"KEY\"\n",
+    );
+    assert_eq!(named.limits().embedding.unwrap().api_key, ApiKey::Variable("KEY".to_owned()));
 }
 
 #[test]

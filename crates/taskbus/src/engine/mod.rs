@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 use taskbus_core::command::Command;
 use taskbus_core::decide::Stop;
 use taskbus_core::id::TaskId;
-use taskbus_core::limits;
 use taskbus_core::name::{Identity, Key, Label, ListName};
 use taskbus_core::neighbourhood::Tally;
 use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
+pub use self::limits::{ApiKey, EmbeddingAt, InspectionAt, Limits};
 pub use self::overview::Overview;
 use self::rate::Rate;
 pub use self::together::{Commands, Together};
@@ -29,6 +29,7 @@ use crate::answer::ListView;
 use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 
 mod history;
+mod limits;
 mod next;
 mod overview;
 mod rate;
@@ -137,27 +138,6 @@ pub struct Ticked {
     pub reclaimed: usize,
     /// Expired receipts that were dropped.
     pub receipts: usize,
-}
-
-/// The settings of an engine.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Task writes per second and identity.
-    pub writes_per_second: u32,
-    /// KiB written per second and identity.
-    pub write_kib_per_second: u32,
-    /// How long a receipt answers a repeated key, in minutes.
-    pub receipt_minutes: i64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            writes_per_second: limits::WRITES_PER_SECOND,
-            write_kib_per_second: limits::WRITE_KIB_PER_SECOND,
-            receipt_minutes: limits::RECEIPT_MINUTES,
-        }
-    }
 }
 
 /// What an engine takes from the world around it.
