@@ -1,7 +1,12 @@
 //! What is read, what is skipped, what is reported.
 
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use taskbus::core::id::TaskId;
@@ -127,13 +132,41 @@ fn a_file_that_is_being_written_is_given_the_time() {
     let whole = place.text("1.json").replace("task 1", "task 2");
     place.put("2.json", "");
     let path = place.file("2.json");
+    let readings = Readings::of(&path);
     let writer = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        // The second reading comes after the reader found the file empty and gave it time.
+        readings.wait_for(2);
         std::fs::write(path, whole).unwrap();
     });
     // Read while the file is empty, the task is there all the same: the reader waited for it.
     assert_eq!((place.live(), place.rows().unreadable), (vec![1, 2], vec![]));
     writer.join().unwrap();
+}
+
+/// Hears from the kernel how often a file was read.
+struct Readings(OwnedFd);
+
+impl Readings {
+    fn of(path: &Path) -> Self {
+        let ear = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&ear, path, WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE).unwrap();
+        Self(ear)
+    }
+
+    fn wait_for(&self, readings: usize) {
+        // Opened, closed, opened, closed: two alike in a row would be told as one.
+        let mut times = 2 * readings;
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut reader = inotify::Reader::new(&self.0, &mut buffer);
+        while times > 0 {
+            let patience = Timespec { tv_sec: 20, tv_nsec: 0 };
+            let ready = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&patience)).unwrap();
+            assert!(ready > 0, "the file is opened or closed {times} times more");
+            while times > 0 && reader.next().is_ok() {
+                times -= 1;
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
@@ -181,6 +182,19 @@ fn a_program_that_never_stops_changing_makes_it_busy() {
     assert_eq!(place.live(), [1]);
 }
 
+/// Says when a writer found a lock held.
+struct TellsOfWaiting(Sender<()>);
+
+impl Touch for TellsOfWaiting {
+    fn allow(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn waits(&self) {
+        let _nobody_listens_any_more = self.0.send(());
+    }
+}
+
 #[test]
 fn locks_of_another_program_are_waited_for() {
     for name in [".lock.lock", "1.json.lock"] {
@@ -190,12 +204,15 @@ fn locks_of_another_program_are_waited_for() {
         let error = failed(write(&impatient(&place.path(), 60), |rows| Ok(rows.delete(&TaskId::Number(1))?)));
         assert!(matches!(error, StoreError::Busy { waited_ms: 60.., .. }), "{name}: {error}");
         assert_eq!(place.live(), [1]);
+        let (tell, waits) = channel();
+        let options = ClaudeOptions { touch: Arc::new(TellsOfWaiting(tell)), ..ClaudeOptions::default() };
+        let store = ClaudeStore::open(&place.path(), options).unwrap();
         let lock = place.file(name);
         let holder = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(20));
+            waits.recv_timeout(Duration::from_secs(20)).expect("the writer finds the lock held");
             fs::remove_dir(lock).unwrap();
         });
-        assert!(place.delete(1));
+        assert!(write(&store, |rows| Ok(rows.delete(&TaskId::Number(1))?)).unwrap());
         holder.join().unwrap();
     }
 }

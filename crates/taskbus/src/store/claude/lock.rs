@@ -33,13 +33,16 @@ const GAP_MS_MAX: u64 = 50;
 /// Shortest and longest pause between two tries, in milliseconds.
 const PAUSE_MS: (u64, u64) = (1, 20);
 
-/// Lets a test refuse what some file systems refuse.
+/// Lets a test refuse what some file systems refuse, and know when a writer waits.
 pub trait Touch: Send + Sync {
     /// Whether the time of a lock may be set.
     ///
     /// # Errors
     /// What the file system would answer.
     fn allow(&self) -> io::Result<()>;
+
+    /// Told whenever a lock of another program was found held and will be tried again.
+    fn waits(&self) {}
 }
 
 /// Refuses nothing.
@@ -185,6 +188,7 @@ impl<'a> Locks<'a> {
             if self.take_over(&name).map_err(io)? {
                 continue;
             }
+            self.touch.waits();
             self.patience.pause(tries)?;
         }
         let fresh = Instant::now();
