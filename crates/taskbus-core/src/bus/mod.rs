@@ -7,11 +7,13 @@
 //!  subscription  how far who has read what
 //!  fold          which letters and words are the same
 //!  query         what a search looks for
+//!  relevance     how well a text fits it
 //! ```
 
 pub mod channel;
 pub mod fold;
 pub mod message;
 pub mod query;
+pub mod relevance;
 pub mod subscription;
 pub mod tag;
