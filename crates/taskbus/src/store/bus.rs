@@ -443,6 +443,18 @@ pub enum Place {
     Deletion(MemoryRef),
 }
 
+impl Place {
+    /// The memory that a message at this place belongs to, once the message has its number.
+    #[must_use]
+    pub fn memory(self, seq: u64) -> Option<MemoryRef> {
+        match self {
+            Place::Ordinary => None,
+            Place::NewMemory => Some(MemoryRef { id: seq, revision: 1 }),
+            Place::Revision(memory) | Place::Deletion(memory) => Some(memory),
+        }
+    }
+}
+
 /// What is known of embeddings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmbeddingCounts {

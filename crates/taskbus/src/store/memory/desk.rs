@@ -12,7 +12,9 @@ use taskbus_core::neighbourhood::{Dependent, ListRules, Look, Neighbourhood, Rea
 use taskbus_core::task::{Status, Task};
 use taskbus_core::time::Timestamp;
 
+use super::bus::Bus;
 use super::{List, State, page};
+use crate::store::bus::BusSnapshot;
 use crate::store::rows::Rows;
 use crate::store::{ListRow, Page, PageQuery, ReceiptRow, RevisionRow, SessionRow, Snapshot, StoreError};
 
@@ -42,6 +44,14 @@ pub(super) enum Undo {
     Known(Identity),
     /// A receipt: what it was before.
     Receipt((Identity, Key), Option<ReceiptRow>),
+    /// The number of the newest revision or message, before.
+    Seq(u64),
+    /// A list that was removed, with its history.
+    ListGone(ListName, Box<List>, Vec<RevisionRow>),
+    /// An entry of the bus.
+    Bus(Box<dyn FnOnce(&mut Bus)>),
+    /// Everything there was.
+    All(Box<State>),
 }
 
 /// What a task was.
@@ -119,14 +129,25 @@ impl State {
             Undo::Known(name) => drop(self.known.remove(&name)),
             Undo::Receipt(key, Some(row)) => drop(self.receipts.insert(key, row)),
             Undo::Receipt(key, None) => drop(self.receipts.remove(&key)),
+            Undo::Seq(seq) => self.seq = seq,
+            Undo::ListGone(name, list, log) => self.put_back(&name, *list, log),
+            Undo::Bus(step) => step(&mut self.bus),
+            Undo::All(state) => *self = *state,
         }
     }
 
+    fn put_back(&mut self, name: &ListName, list: List, log: Vec<RevisionRow>) {
+        self.homes.extend(list.revisions.keys().map(|id| (id.clone(), name.clone())));
+        self.log.extend(log.into_iter().map(|row| (row.seq, (name.clone(), row))));
+        self.lists.insert(name.clone(), list);
+    }
+
     fn unwrite(&mut self, name: &ListName, id: &TaskId, was: Was, latest_seq: u64) {
-        self.log.pop();
         let Some(list) = self.lists.get_mut(name) else { return };
         let (live, seqs) = (list.board.get(id).is_some(), list.revisions.get_mut(id));
-        seqs.and_then(Vec::pop);
+        if let Some(seq) = seqs.and_then(Vec::pop) {
+            self.log.remove(&seq);
+        }
         match was {
             Was::Absent => {
                 list.board.forget(id);
@@ -199,6 +220,10 @@ impl Neighbourhood for Desk<'_, '_> {
 }
 
 impl Snapshot for Desk<'_, '_> {
+    fn bus(&self) -> Option<&dyn BusSnapshot> {
+        (!self.state().one_list).then_some(self)
+    }
+
     fn lists(&self) -> Result<Vec<ListRow>, StoreError> {
         Ok(self.state().lists.iter().map(|(name, list)| list.row(name)).collect())
     }
@@ -229,7 +254,7 @@ impl Snapshot for Desk<'_, '_> {
     fn history(&self, id: &TaskId, before: Option<u64>, limit: usize) -> Result<Vec<RevisionRow>, StoreError> {
         let seqs = self.scoped()?.revisions.get(id).map_or(&[][..], Vec::as_slice);
         let older = seqs.iter().rev().filter(|seq| before.is_none_or(|before| **seq < before)).take(limit);
-        Ok(older.map(|seq| self.state().log[*seq as usize - 1].clone()).collect())
+        Ok(older.filter_map(|seq| self.state().log.get(seq)).map(|(_, row)| row.clone()).collect())
     }
 
     fn session(&self, name: &Identity) -> Result<Option<SessionRow>, StoreError> {

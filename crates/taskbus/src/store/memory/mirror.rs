@@ -41,6 +41,8 @@ impl Work<'_> {
         let revisions = self.undo.iter().filter_map(|step| match step {
             Undo::Revision(_, id, _, _) => Some(id.clone()),
             Undo::List(_) | Undo::Session(_, _) | Undo::Known(_) | Undo::Receipt(_, _) => None,
+            // Rows have no bus.
+            Undo::Seq(_) | Undo::ListGone(_, _, _) | Undo::Bus(_) | Undo::All(_) => None,
         });
         revisions.collect()
     }

@@ -13,14 +13,18 @@ use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::time::Timestamp;
 
+use self::bus::Bus;
 use self::desk::Desk;
 use super::{
     Abilities, Abort, Clock, ReadBody, ReceiptRow, RevisionRow, SessionRow, Store, StoreError, SystemClock, WriteBody,
 };
 
+mod bus;
+mod bus_tx;
 pub(super) mod desk;
 mod mirror;
 mod page;
+mod search;
 mod tx;
 
 /// A store in memory.
@@ -34,8 +38,11 @@ pub struct MemoryStore {
 struct State {
     lists: BTreeMap<ListName, List>,
     homes: HashMap<TaskId, ListName>,
-    /// Every revision of every list; a seq is an index here plus one.
-    log: Vec<RevisionRow>,
+    /// The number of the newest revision or message, also when that is gone.
+    seq: u64,
+    /// Every revision of every list, by its seq.
+    log: BTreeMap<u64, (ListName, RevisionRow)>,
+    bus: Bus,
     sessions: BTreeMap<Identity, SessionRow>,
     known: BTreeSet<Identity>,
     receipts: BTreeMap<(Identity, Key), ReceiptRow>,
@@ -102,6 +109,10 @@ impl Default for MemoryStore {
 impl Store for MemoryStore {
     fn abilities(&self) -> Abilities {
         Abilities { durable: false, shared_across_processes: false, liveness: true }
+    }
+
+    fn has_bus(&self) -> bool {
+        true
     }
 
     fn describe(&self) -> String {

@@ -8,14 +8,19 @@ use taskbus_core::time::Timestamp;
 
 use super::List;
 use super::desk::{Desk, Undo, Was, Work, one_list_only, out_of_scope};
+use crate::store::bus::BusTx;
 use crate::store::{Appended, Author, ReceiptRow, RevisionRow, SessionRow, StoreError, Tx};
 
 impl Tx for Desk<'_, '_> {
+    fn bus_mut(&mut self) -> Option<&mut dyn BusTx> {
+        if self.state().one_list { None } else { Some(self) }
+    }
+
     fn mint(&mut self, count: usize) -> Result<Vec<TaskId>, StoreError> {
         if let Some(rows) = &mut self.rows {
             return (0..count).map(|_| rows.allocate()).collect();
         }
-        let next = self.state().log.len() as u64 + 1;
+        let next = self.state().seq + 1;
         Ok((next..next + count as u64).map(TaskId::Number).collect())
     }
 
@@ -81,21 +86,32 @@ impl Tx for Desk<'_, '_> {
 }
 
 impl Work<'_> {
+    /// The next number in the one order of everything.
+    pub(super) fn next_seq(&mut self) -> u64 {
+        self.undo.push(Undo::Seq(self.state.seq));
+        self.state.seq += 1;
+        self.state.seq
+    }
+
     /// Writes one revision of a task of this list.
     pub(super) fn append(&mut self, name: &ListName, change: &Change, author: &Author) -> Result<Appended, StoreError> {
+        if !self.state.lists.contains_key(name) {
+            return Err(out_of_scope());
+        }
+        let seq = self.next_seq();
         let state = &mut *self.state;
         let Some(list) = state.lists.get_mut(name) else { return Err(out_of_scope()) };
         let id = &change.task.id;
         let (was, live, latest_seq) = (list.was(id), list.board.get(id).is_some(), list.latest_seq);
-        let seq = state.log.len() as u64 + 1;
-        state.log.push(RevisionRow {
+        let row = RevisionRow {
             seq,
             kind: change.kind,
             task: change.task.clone(),
             note: change.note.clone(),
             context: author.context.clone(),
             client: author.client.clone(),
-        });
+        };
+        state.log.insert(seq, (name.clone(), row));
         list.board.put(change);
         list.live = list.live + u64::from(list.board.get(id).is_some()) - u64::from(live);
         list.latest_seq = seq;
