@@ -115,3 +115,7 @@ pub const STORE_BUDGET_MIB: u64 = 2048;
 pub const CLEANUP_FREE_PERCENT: u64 = 25;
 /// How often the maintenance tick runs, in seconds.
 pub const CLEANUP_INTERVAL_SECONDS: u64 = 60;
+/// Largest result of any call, in bytes: no batch, however it came about, is larger.
+pub const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most gaps, and most expired subscriptions, that one `receive` reports.
+pub const NOTICES_MAX: usize = 256;

@@ -114,6 +114,12 @@ impl ChannelName {
         self.0.strip_prefix(INBOX).and_then(|owner| Identity::new(owner).ok())
     }
 
+    /// Whether an identity may read it: an inbox is its owner's alone.
+    #[must_use]
+    pub fn is_readable_by(&self, who: &Identity) -> bool {
+        self.owner().is_none_or(|owner| owner == *who)
+    }
+
     /// The task list it is, if it is one.
     #[must_use]
     pub fn list(&self) -> Option<ListName> {
@@ -224,6 +230,9 @@ mod tests {
         assert_eq!(name("dm/Zed/impl").owner(), Some(Identity::new("Zed/impl").unwrap()));
         assert_eq!(ChannelName::inbox(&Identity::new("Zed").unwrap()), name("dm/Zed"));
         assert_eq!(name("general/app").owner(), None);
+        let zed = Identity::new("Zed").unwrap();
+        assert!(name("dm/Zed").is_readable_by(&zed) && !name("dm/Zed/impl").is_readable_by(&zed));
+        assert!(name("general/app").is_readable_by(&zed));
         let list = ListName::new("tasks/app").unwrap();
         assert_eq!(name("tasks/app").list(), Some(list.clone()));
         assert_eq!(ChannelName::from(&list), name("tasks/app"));

@@ -5,15 +5,30 @@
 //!  message       what is sent and what is read
 //!  tag           tags of messages, and patterns of tags that an identity follows
 //!  subscription  how far who has read what
+//!  mailbox       what delivery asks of a store
+//!  receive       what is delivered next, acknowledged, and delivered again
+//!  peek          what would be, for those who only look
 //!  fold          which letters and words are the same
 //!  query         what a search looks for
 //!  relevance     how well a text fits it
 //! ```
 
+use serde::Serialize;
+
 pub mod channel;
 pub mod fold;
+pub mod mailbox;
 pub mod message;
+pub mod peek;
 pub mod query;
+pub mod receive;
 pub mod relevance;
+mod select;
 pub mod subscription;
 pub mod tag;
+
+/// How long something is as compact JSON, in bytes.
+#[must_use]
+pub fn json_bytes(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).expect("BUG: what is measured has text for keys").len()
+}

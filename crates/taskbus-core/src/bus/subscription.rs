@@ -1,4 +1,5 @@
-//! Subscriptions: how far an identity has read which source, and what was handed out to it.
+//! Subscriptions: how far an identity has read which source, and what was handed out to it. What is
+//! delivered next is decided in [`receive`](super::receive).
 
 use std::fmt;
 
@@ -57,6 +58,27 @@ impl Source {
             Source::Tags => None,
             Source::Channel(name) => Some(name),
         }
+    }
+
+    /// Whether an identity may read it: an inbox is its owner's alone.
+    #[must_use]
+    pub fn is_readable_by(&self, who: &Identity) -> bool {
+        self.channel().is_none_or(|channel| channel.is_readable_by(who))
+    }
+}
+
+impl Subscription {
+    /// Whether it has ended because nobody read it for longer than `idle_ms`. An inbox never ends.
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp, idle_ms: i64) -> bool {
+        let is_inbox = self.source.channel().is_some_and(|channel| channel.owner().is_some());
+        !is_inbox && self.last_activity.plus_millis(idle_ms) < now
+    }
+
+    /// Everything up to this number was handed out, read or not.
+    #[must_use]
+    pub fn handed_out(&self) -> u64 {
+        self.pending.as_ref().map_or(self.cursor, |pending| pending.end.max(self.cursor))
     }
 }
 
