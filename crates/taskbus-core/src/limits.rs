@@ -119,3 +119,7 @@ pub const CLEANUP_INTERVAL_SECONDS: u64 = 60;
 pub const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most gaps, and most expired subscriptions, that one `receive` reports.
 pub const NOTICES_MAX: usize = 256;
+/// Messages that one search ranks, and shows on all its pages.
+pub const SEARCH_CANDIDATES_MAX: usize = 1000;
+/// The constant of reciprocal rank fusion: 1 / (this + rank).
+pub const FUSION_RANK: f64 = 60.0;

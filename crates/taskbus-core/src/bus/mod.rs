@@ -11,18 +11,24 @@
 //!  fold          which letters and words are the same
 //!  query         what a search looks for
 //!  relevance     how well a text fits it
+//!  fusion        how what was found is ranked, and which part of a ranking a page shows
+//!  embedding     what is turned into a vector, and what the answer must look like
+//!  retain        what is kept for how long
 //! ```
 
 use serde::Serialize;
 
 pub mod channel;
+pub mod embedding;
 pub mod fold;
+pub mod fusion;
 pub mod mailbox;
 pub mod message;
 pub mod peek;
 pub mod query;
 pub mod receive;
 pub mod relevance;
+pub mod retain;
 mod select;
 pub mod subscription;
 pub mod tag;

@@ -14,6 +14,7 @@
 //!   whatever is removed.
 
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
+pub use taskbus_core::bus::fusion::{Found, Hit};
 use taskbus_core::bus::message::{Headline, MemoryRef, Message, Metadata, Sort};
 pub use taskbus_core::bus::query::Term;
 pub use taskbus_core::bus::subscription::{
@@ -382,24 +383,6 @@ pub struct MessageFilter<'a> {
     pub thread: Option<u64>,
     /// At least one of these patterns matches a tag.
     pub any_tags: &'a [TagPattern],
-}
-
-/// A message that was found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hit {
-    /// Which.
-    pub found: Found,
-    /// How well it fits; higher is better.
-    pub score: f64,
-}
-
-/// Which message was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Found {
-    /// Its number.
-    pub seq: u64,
-    /// What it is known by however often it is revised: the id of its memory or task, else its own number.
-    pub id: u64,
 }
 
 /// A message to write.
