@@ -94,8 +94,8 @@ pub trait BusSnapshot {
     /// [`StoreError`].
     fn revisions(&self, id: u64, limit: usize) -> Result<Vec<Message>, StoreError>;
 
-    /// Live messages that have every term, the best first, with their scores (higher is better, ties by number).
-    /// Of a task only its live revision is found; the note of a deletion never is.
+    /// Live messages that have every term, the best first, with their scores (higher is better, ties by number), as
+    /// far as they are [indexed](super::Store::index_texts). Of a task only its live revision is found; the note of a deletion never is.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -309,11 +309,11 @@ pub struct ChannelRow {
     pub created_at: Timestamp,
     /// How many live messages (tasks, memories) it has; kept, not counted.
     pub live: u64,
-    /// How many messages it has in all, buried ones too; kept, not counted.
-    pub rows: u64,
-    /// The number of its newest message, live or not; 0 for none.
+    /// Whether it has no message at all, not even a buried one.
+    pub empty: bool,
+    /// The number of the newest message it ever had, live or not; 0 for none. It never falls.
     pub latest_seq: u64,
-    /// When its newest message was written or buried, if it has any.
+    /// When a message of it was last written or buried, if that ever happened.
     pub last_activity: Option<Timestamp>,
     /// Nothing before this number may survive; 0 when nothing was evicted yet.
     pub evicted_before: u64,

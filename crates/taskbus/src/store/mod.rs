@@ -92,6 +92,15 @@ pub trait Store: Send + Sync {
     /// or commit.
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort>;
 
+    /// Brings what a search looks at up to date; without it a search may miss what was written last. To be called
+    /// outside every transaction, before a search and now and then. A store that indexes as it writes has nothing to do.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the index cannot be written.
+    fn index_texts(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// A number that differs after every commit of any process.
     ///
     /// # Errors
