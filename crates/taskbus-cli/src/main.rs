@@ -13,6 +13,7 @@ mod plan;
 mod project;
 mod repo_file;
 mod repo_name;
+mod setup;
 mod store;
 mod term;
 mod wire;

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use taskbus_core::id::TaskId;
 use taskbus_core::task::Status;
 
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
 use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp};
+use crate::setup::CLIENTS;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store unavailable, 4 nothing came in time.
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(DemoWorker),
+    /// Put taskbus into the configuration of a client: the server, hooks, a skill; without a client, say how far each is
+    Setup(Setup),
     /// Have the agents of this repository follow a channel or tags, from their next registration on
     Subscribe(Follow),
     /// Have them follow it no longer
@@ -120,6 +124,27 @@ pub(crate) enum AtDesk {
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
+}
+
+/// `setup`.
+#[derive(Debug, Args)]
+pub(crate) struct Setup {
+    /// Which clients
+    #[arg(value_name = "CLIENT", value_parser = clients())]
+    pub(crate) clients: Vec<String>,
+    /// Every client that is found on this machine
+    #[arg(long, conflicts_with = "clients")]
+    pub(crate) all: bool,
+    /// Only say what would be changed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take out again what was put in, and nothing else; without a client: of all
+    #[arg(long)]
+    pub(crate) undo: bool,
+}
+
+fn clients() -> PossibleValuesParser {
+    PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name))
 }
 
 /// `subscribe`, `unsubscribe`.

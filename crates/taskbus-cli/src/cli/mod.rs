@@ -15,6 +15,7 @@ mod mirror;
 mod next;
 mod panel;
 mod read;
+mod setup;
 mod show;
 mod user;
 mod values;
@@ -51,6 +52,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
+        Command::Setup(wish) => setup::setup(&wish)?,
         Command::Subscribe(wish) => follow::subscribe(&wish)?,
         Command::Unsubscribe(wish) => follow::unsubscribe(&wish)?,
         Command::Doctor => about::doctor(globals),

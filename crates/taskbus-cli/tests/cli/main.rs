@@ -15,4 +15,5 @@ mod output;
 mod panel;
 mod places;
 mod plans;
+mod setup;
 mod stores;
