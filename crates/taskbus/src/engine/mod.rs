@@ -4,7 +4,7 @@
 //! tasks: [`taskbus_core::decide`] does. A write goes this way:
 //!
 //! ```text
-//! execute ── session? receipt? (a read) ── which list? ── write transaction:
+//! its turn ── session? receipt? (a read) ── which list? ── write transaction:
 //!     time ── session again ── receipt again ── decide::run ── answer ── rate ── receipt ── commit
 //! ```
 
@@ -21,6 +21,7 @@ use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
+use self::keyed::Turns;
 pub use self::limits::{ApiKey, EmbeddingAt, InspectionAt, Limits};
 pub use self::overview::Overview;
 use self::rate::Rate;
@@ -29,6 +30,7 @@ use crate::answer::ListView;
 use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 
 mod history;
+mod keyed;
 mod limits;
 mod next;
 mod overview;
@@ -162,6 +164,7 @@ pub struct Engine {
     limits: Limits,
     rate: Rate,
     names: Mutex<BTreeSet<(Identity, Span)>>,
+    turns: Turns,
 }
 
 impl Engine {
@@ -175,7 +178,7 @@ impl Engine {
     #[must_use]
     pub fn with_seams(store: Arc<dyn Store>, limits: Limits, seams: Seams) -> Self {
         let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second);
-        Self { store, seams, limits, rate, names: Mutex::new(BTreeSet::new()) }
+        Self { store, seams, limits, rate, names: Mutex::new(BTreeSet::new()), turns: Turns::default() }
     }
 
     /// Every list.

@@ -1,20 +1,19 @@
 //! Receipts: a keyed call that comes again is answered as it was the first time.
 
-use serde_json::{Value, json};
-use taskbus_core::command::Command;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use taskbus_core::limits;
-use taskbus_core::name::ListName;
+use taskbus_core::name::{Identity, Key};
 use taskbus_core::refusal::{Conflict, Refusal};
 use taskbus_core::time::Timestamp;
 
-use super::Request;
-use crate::answer::Answer;
+use super::read::Found;
 use crate::store::{ReceiptRow, Snapshot, StoreError};
 
-/// What a call asks, as a hash. A claim and the update that means the same have the same, because the kind of
-/// operation is in the patch.
-pub(super) fn fingerprint(command: &Command, list: Option<&ListName>) -> String {
-    let asked = json!({"list": list, "command": command});
+/// What a call asks, as a hash. The kind of call is only told by what it asks, so that a claim and the update that
+/// means the same are one.
+pub(super) fn fingerprint(asked: Value) -> String {
     blake3::hash(canonical(asked).to_string().as_bytes()).to_hex().to_string()
 }
 
@@ -33,14 +32,14 @@ fn canonical(value: Value) -> Value {
 }
 
 /// The answer that was given to this key before, if any; a refusal when it was given to another question.
-pub(super) fn replay(
+pub(super) fn replay<T: DeserializeOwned>(
     snapshot: &dyn Snapshot,
-    request: &Request,
+    caller: &Identity,
+    key: &Key,
     fingerprint: &str,
     now: Timestamp,
-) -> Result<Result<Option<Answer>, Refusal>, StoreError> {
-    let Some(key) = &request.key else { return Ok(Ok(None)) };
-    let Some(receipt) = snapshot.receipt(&request.caller, key, now)? else { return Ok(Ok(None)) };
+) -> Found<Option<T>> {
+    let Some(receipt) = snapshot.receipt(caller, key, now)? else { return Ok(Ok(None)) };
     if receipt.fingerprint != fingerprint {
         return Ok(Err(Refusal::Conflict(Conflict::KeyReused { key: key.to_string() })));
     }
@@ -50,7 +49,7 @@ pub(super) fn replay(
 /// The receipt of an answer.
 pub(super) fn receipt(
     fingerprint: &str,
-    answer: &Answer,
+    answer: &impl Serialize,
     now: Timestamp,
     minutes: i64,
 ) -> Result<ReceiptRow, StoreError> {
@@ -67,15 +66,15 @@ fn unreadable(error: serde_json::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
-    use taskbus_core::command::{LeaseAsk, Patch};
+    use serde_json::json;
+    use taskbus_core::command::{Command, LeaseAsk, Patch};
     use taskbus_core::id::TaskId;
-    use taskbus_core::name::Identity;
     use taskbus_core::task::Status;
 
     use super::*;
 
     fn update(patch: Patch) -> String {
-        fingerprint(&Command::Update(TaskId::Number(1), Box::new(patch)), None)
+        fingerprint(json!(Command::Update(TaskId::Number(1), Box::new(patch))))
     }
 
     #[test]

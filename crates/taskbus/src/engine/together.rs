@@ -1,20 +1,20 @@
 //! Several commands as one: in one write transaction, all of them or none. What they are may depend on the list as it
 //! stands under the lock, so that a surface whose one call means several commands need not read first and hope.
 
-use std::cell::Cell;
-
+use serde_json::Value;
 use taskbus_core::command::Command;
 use taskbus_core::decide::{self, Facts};
 use taskbus_core::name::{Identity, ListName};
 use taskbus_core::neighbourhood::{Look, Neighbourhood};
 
+use super::keyed::{Asked, Done, Inside};
 use super::overview::{Overview, overview};
 use super::rate::Cost;
 use super::world::Ledger;
-use super::write::{answer, outlive_leases};
+use super::write::{answer, cost, outlive_leases};
 use super::{Engine, Error, missing_list};
 use crate::answer::Answer;
-use crate::store::{Abort, Author, Tx, write_with};
+use crate::store::{Abort, Tx};
 
 /// Says what to do with a list, given as it is. Asked again when the transaction has to begin anew.
 pub type Commands<'a> = dyn FnMut(&dyn Neighbourhood) -> Look<Vec<Command>> + 'a;
@@ -41,44 +41,43 @@ impl Engine {
         commands: &mut Commands<'_>,
         show: Option<usize>,
     ) -> Result<Together, Error> {
-        let charged = Cell::new(Cost::default());
-        let together = write_with(self.store(), Some(list), |tx| {
-            // A store may run this again: what an earlier run charged was for nothing.
-            self.rate.refund(caller, charged.take());
-            self.all_inside(tx, caller, list, commands, show, &charged)
-        });
-        if together.is_err() {
-            self.rate.refund(caller, charged.get());
-        }
-        Ok(together?)
+        let asked = Asked::new(caller, None, || Value::Null);
+        let list = || Ok(Some(list.clone()));
+        let mut together = None;
+        self.keyed(
+            &asked,
+            |_| Ok(Ok(())),
+            list,
+            |tx, inside| {
+                let (did, cost) = all(tx, inside, commands, show)?;
+                together = Some(did);
+                Ok(Done { answer: (), cost, keep: false })
+            },
+        )?;
+        Ok(together.expect("BUG: without a key there is no receipt, so the body ran"))
     }
+}
 
-    fn all_inside(
-        &self,
-        tx: &mut dyn Tx,
-        caller: &Identity,
-        list: &ListName,
-        commands: &mut Commands<'_>,
-        show: Option<usize>,
-        charged: &Cell<Cost>,
-    ) -> Result<Together, Abort> {
-        let facts = Facts { now: self.store.now()?, caller: Some(caller.clone()) };
-        let session = self.enter(tx, caller, facts.now)?;
-        if tx.list(list)?.is_none() {
-            return Err(missing_list(list).into());
-        }
-        let (mut answers, mut entries) = (Vec::new(), Vec::new());
-        for command in commands(&*tx)? {
-            let author = Author { context: session.context.clone(), client: session.client.clone() };
-            let mut ledger = Ledger::new(tx, author);
-            let outcome = decide::run(&command, &mut ledger, &facts)?;
-            let own = ledger.into_entries();
-            answers.push(answer(tx, list, outcome, &own, &facts)?);
-            entries.extend(own);
-        }
-        self.charge(caller, &entries, charged)?;
-        outlive_leases(tx, &session, &entries)?;
-        let overview = show.map(|limit| overview(tx, list, limit, facts.now)).transpose()?;
-        Ok(Together { answers, overview })
+fn all(
+    tx: &mut dyn Tx,
+    inside: &Inside<'_>,
+    commands: &mut Commands<'_>,
+    show: Option<usize>,
+) -> Result<(Together, Cost), Abort> {
+    let list = inside.list.expect("BUG: commands are about a list");
+    if tx.list(list)?.is_none() {
+        return Err(missing_list(list).into());
     }
+    let facts = Facts { now: inside.now, caller: Some(inside.session.name.clone()) };
+    let (mut answers, mut entries) = (Vec::new(), Vec::new());
+    for command in commands(&*tx)? {
+        let mut ledger = Ledger::new(tx, inside.author());
+        let outcome = decide::run(&command, &mut ledger, &facts)?;
+        let own = ledger.into_entries();
+        answers.push(answer(tx, list, outcome, &own, &facts)?);
+        entries.extend(own);
+    }
+    outlive_leases(tx, inside.session, &entries)?;
+    let overview = show.map(|limit| overview(tx, list, limit, facts.now)).transpose()?;
+    Ok((Together { answers, overview }, cost(&entries)))
 }

@@ -1,26 +1,24 @@
-//! Running a command: who asks, was it asked before, which list, and then one write transaction.
+//! Running a command: which list, and then the rules inside one write transaction.
 
-use std::cell::Cell;
-
+use serde_json::json;
 use taskbus_core::change::Kind;
 use taskbus_core::command::Command;
 use taskbus_core::decide::{self, Effect, Facts, Outcome};
 use taskbus_core::id::TaskId;
-use taskbus_core::name::{Identity, ListName};
+use taskbus_core::name::ListName;
 use taskbus_core::refusal::{Invalid, Refusal};
 use taskbus_core::text::TextError;
-use taskbus_core::time::Timestamp;
 
+use super::keyed::{Asked, Done, Inside};
 use super::rate::Cost;
 use super::world::{Entry, Ledger};
-use super::{Engine, Error, Request, missing_list, missing_task, receipts, sessions, view};
+use super::{Engine, Error, Request, missing_list, missing_task, sessions, view};
 use crate::answer::{Answer, PlannedTask, Taken, Written};
-use crate::store::{Abort, Author, SessionRow, Snapshot, StoreError, Tx, read_with, write_with};
+use crate::store::{Abort, SessionRow, Snapshot, StoreError, Tx};
 
 /// A request on its way through.
 pub(super) struct Call<'a> {
     request: &'a Request,
-    fingerprint: Option<String>,
     /// What is run: the command of the request, or a later part of it.
     command: Command,
     /// Whether a `next` that found nothing is an answer to keep, or a try among others.
@@ -31,9 +29,7 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn new(request: &'a Request) -> Self {
-        let keyed = request.key.is_some();
-        let fingerprint = keyed.then(|| receipts::fingerprint(&request.command, request.list.as_ref()));
-        Self { request, fingerprint, command: request.command.clone(), last_try: true, completed: None }
+        Self { request, command: request.command.clone(), last_try: true, completed: None }
     }
 
     /// The same call as a try after which others may come: an answer of nothing ready is not kept.
@@ -44,6 +40,10 @@ impl<'a> Call<'a> {
     /// The same call as a later try: what an earlier one completed is done, and told again.
     pub(super) fn later_try(self, command: Command, completed: Option<Written>) -> Self {
         Self { command, completed, ..self }
+    }
+
+    fn keeps(&self, answer: &Answer) -> bool {
+        self.last_try || !matches!(answer, Answer::Next(taken) if taken.idle.is_some())
     }
 }
 
@@ -57,26 +57,10 @@ impl Engine {
     }
 
     pub(super) fn run(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        if let Some(answer) = self.before(call)? {
-            return Ok(answer);
-        }
-        let list = self.list_of(call.request)?;
-        let charged = Cell::new(Cost::default());
-        let answer = write_with(self.store(), Some(&list), |tx| self.inside(tx, call, &list, &charged));
-        if answer.is_err() {
-            self.rate.refund(&call.request.caller, charged.get());
-        }
-        Ok(answer?)
-    }
-
-    /// What can be said without the write lock: the caller holds no session, or the answer was given before.
-    fn before(&self, call: &Call<'_>) -> Result<Option<Answer>, Error> {
-        let now = self.store.now()?;
-        let known = read_with(self.store(), None, |snapshot| match self.session(snapshot, &call.request.caller)? {
-            Ok(_) => replayed(snapshot, call, now),
-            Err(refusal) => Ok(Err(refusal)),
-        })?;
-        Ok(known?)
+        let Request { caller, list, command, key } = call.request;
+        let asked = Asked::new(caller, key.as_ref(), || json!({"list": list, "command": command}));
+        let list = || self.list_of(call.request).map(Some);
+        self.keyed(&asked, |_| Ok(Ok(())), list, |tx, inside| run(tx, call, inside))
     }
 
     pub(super) fn list_of(&self, request: &Request) -> Result<ListName, Error> {
@@ -88,72 +72,28 @@ impl Engine {
         };
         self.store.locate(id)?.ok_or_else(|| missing_task(id).into())
     }
-
-    fn inside(&self, tx: &mut dyn Tx, call: &Call<'_>, list: &ListName, charged: &Cell<Cost>) -> Result<Answer, Abort> {
-        // A store may run this again: what an earlier run charged was for nothing.
-        self.rate.refund(&call.request.caller, charged.take());
-        let now = self.store.now()?;
-        let session = self.enter(tx, &call.request.caller, now)?;
-        if let Some(answer) = replayed(tx, call, now)?? {
-            return Ok(answer);
-        }
-        if tx.list(list)?.is_none() {
-            return Err(missing_list(list).into());
-        }
-        let author = Author { context: session.context.clone(), client: session.client.clone() };
-        let facts = Facts { now, caller: Some(call.request.caller.clone()) };
-        let mut ledger = Ledger::new(tx, author);
-        let outcome = decide::run(&call.command, &mut ledger, &facts)?;
-        let entries = ledger.into_entries();
-        let mut answer = answer(tx, list, outcome, &entries, &facts)?;
-        if let (Answer::Next(taken), Some(completed)) = (&mut answer, &call.completed) {
-            taken.completed = Some(completed.clone());
-        }
-        self.charge(&call.request.caller, &entries, charged)?;
-        outlive_leases(tx, &session, &entries)?;
-        self.keep(tx, call, &answer, now)?;
-        Ok(answer)
-    }
-
-    pub(super) fn charge(&self, who: &Identity, entries: &[Entry], charged: &Cell<Cost>) -> Result<(), Abort> {
-        let cost = cost(entries);
-        self.rate.charge(who, cost, (self.seams.uptime)()).map_err(|wait_ms| Refusal::RateLimited {
-            who: who.clone(),
-            limit: format!(
-                "{} writes or {} KiB a second",
-                self.limits.writes_per_second, self.limits.write_kib_per_second
-            ),
-            wait_ms,
-        })?;
-        charged.set(cost);
-        Ok(())
-    }
-
-    fn keep(&self, tx: &mut dyn Tx, call: &Call<'_>, answer: &Answer, now: Timestamp) -> Result<(), StoreError> {
-        let (Some(key), Some(fingerprint)) = (&call.request.key, &call.fingerprint) else { return Ok(()) };
-        let idle = matches!(answer, Answer::Next(taken) if taken.idle.is_some());
-        if idle && !call.last_try {
-            return Ok(());
-        }
-        let receipt = receipts::receipt(fingerprint, answer, now, self.limits.receipt_minutes)?;
-        tx.put_receipt(&call.request.caller, key, &receipt)
-    }
 }
 
-fn replayed(
-    snapshot: &dyn Snapshot,
-    call: &Call<'_>,
-    now: Timestamp,
-) -> Result<Result<Option<Answer>, Refusal>, StoreError> {
-    match &call.fingerprint {
-        Some(fingerprint) => receipts::replay(snapshot, call.request, fingerprint, now),
-        None => Ok(Ok(None)),
+fn run(tx: &mut dyn Tx, call: &Call<'_>, inside: &Inside<'_>) -> Result<Done<Answer>, Abort> {
+    let list = inside.list.expect("BUG: a command is about a list");
+    if tx.list(list)?.is_none() {
+        return Err(missing_list(list).into());
     }
+    let facts = Facts { now: inside.now, caller: Some(call.request.caller.clone()) };
+    let mut ledger = Ledger::new(tx, inside.author());
+    let outcome = decide::run(&call.command, &mut ledger, &facts)?;
+    let entries = ledger.into_entries();
+    let mut answer = answer(tx, list, outcome, &entries, &facts)?;
+    if let (Answer::Next(taken), Some(completed)) = (&mut answer, &call.completed) {
+        taken.completed = Some(completed.clone());
+    }
+    outlive_leases(tx, inside.session, &entries)?;
+    Ok(Done { cost: cost(&entries), keep: call.keeps(&answer), answer })
 }
 
 /// One call, and the bytes of what the caller wrote: a tombstone adds none, a reclaim or a re-rank is not the
 /// caller's.
-fn cost(entries: &[Entry]) -> Cost {
+pub(super) fn cost(entries: &[Entry]) -> Cost {
     let own = |kind| !matches!(kind, Kind::Reclaimed | Kind::Reranked);
     let sized = |kind| own(kind) && kind != Kind::Deleted;
     Cost {

@@ -1,0 +1,221 @@
+//! The one path of every write that a caller asks for, be it of a task, a message or a memory:
+//!
+//! ```text
+//! its turn ── session? receipt? state? (a read) ── write transaction:
+//!     time ── session again ── receipt again ── the body: state, rules, rows ── rate ── receipt ── commit
+//! ```
+//!
+//! What is written is the body's own; what comes before and after is here, once.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use taskbus_core::name::{Identity, Key, ListName};
+use taskbus_core::refusal::Refusal;
+use taskbus_core::time::Timestamp;
+
+use super::rate::Cost;
+use super::read::Found;
+use super::{Engine, Error, receipts};
+use crate::store::{Abort, Author, SessionRow, Snapshot, Tx, read_with, write_with};
+
+/// What a caller asks for, as receipts see it.
+pub(super) struct Asked<'a> {
+    pub(super) caller: &'a Identity,
+    key: Option<(&'a Key, String)>,
+}
+
+impl<'a> Asked<'a> {
+    /// A call without a key is never answered twice.
+    pub(super) fn new(caller: &'a Identity, key: Option<&'a Key>, payload: impl FnOnce() -> Value) -> Self {
+        Self { caller, key: key.map(|key| (key, receipts::fingerprint(payload()))) }
+    }
+}
+
+/// What the body of a write finds around it.
+pub(super) struct Inside<'a> {
+    pub(super) session: &'a SessionRow,
+    pub(super) now: Timestamp,
+    pub(super) list: Option<&'a ListName>,
+}
+
+impl Inside<'_> {
+    /// Who writes, as it is kept beside what is written.
+    pub(super) fn author(&self) -> Author {
+        Author { context: self.session.context.clone(), client: self.session.client.clone() }
+    }
+}
+
+/// What the body of a write did.
+pub(super) struct Done<T> {
+    pub(super) answer: T,
+    pub(super) cost: Cost,
+    /// Whether the same call again shall be answered the same.
+    pub(super) keep: bool,
+}
+
+impl Engine {
+    /// Runs a write. `check` is what can be refused without the write lock, `list` says which list the write is
+    /// about; both come after the receipt, so that a repeated call is answered whatever has happened since.
+    pub(super) fn keyed<T: Serialize + DeserializeOwned>(
+        &self,
+        asked: &Asked<'_>,
+        check: impl FnMut(&dyn Snapshot) -> Found<()>,
+        list: impl FnOnce() -> Result<Option<ListName>, Error>,
+        body: impl FnMut(&mut dyn Tx, &Inside<'_>) -> Result<Done<T>, Abort>,
+    ) -> Result<T, Error> {
+        let _turn = self.turns.take(asked);
+        if let Some(answer) = self.before(asked, check)? {
+            return Ok(answer);
+        }
+        let list = list()?;
+        self.write_asked(asked, list.as_ref(), body)
+    }
+
+    /// What can be said without the write lock: the caller holds no session, the answer was given before, or the
+    /// state refuses.
+    fn before<T: DeserializeOwned>(
+        &self,
+        asked: &Asked<'_>,
+        mut check: impl FnMut(&dyn Snapshot) -> Found<()>,
+    ) -> Result<Option<T>, Error> {
+        let now = self.store.now()?;
+        let known = read_with(self.store(), None, |snapshot| {
+            if let Err(refusal) = self.session(snapshot, asked.caller)? {
+                return Ok(Err(refusal));
+            }
+            match replayed(snapshot, asked, now)? {
+                Ok(None) => Ok(check(snapshot)?.map(|()| None)),
+                given => Ok(given),
+            }
+        })?;
+        Ok(known?)
+    }
+
+    fn write_asked<T: Serialize + DeserializeOwned>(
+        &self,
+        asked: &Asked<'_>,
+        list: Option<&ListName>,
+        mut body: impl FnMut(&mut dyn Tx, &Inside<'_>) -> Result<Done<T>, Abort>,
+    ) -> Result<T, Error> {
+        let charged = Cell::new(Cost::default());
+        let answer = write_with(self.store(), list, |tx| {
+            // A store may run this again: what an earlier run charged was for nothing.
+            self.rate.refund(asked.caller, charged.take());
+            let now = self.store.now()?;
+            let session = self.enter(tx, asked.caller, now)?;
+            if let Some(answer) = replayed(tx, asked, now)?? {
+                return Ok(answer);
+            }
+            let done = body(tx, &Inside { session: &session, now, list })?;
+            self.charge(asked.caller, done.cost, &charged)?;
+            self.keep(tx, asked, &done, now)?;
+            Ok(done.answer)
+        });
+        if answer.is_err() {
+            self.rate.refund(asked.caller, charged.get());
+        }
+        Ok(answer?)
+    }
+
+    fn charge(&self, who: &Identity, cost: Cost, charged: &Cell<Cost>) -> Result<(), Abort> {
+        self.rate.charge(who, cost, (self.seams.uptime)()).map_err(|wait_ms| Refusal::RateLimited {
+            who: who.clone(),
+            limit: format!(
+                "{} writes or {} KiB a second",
+                self.limits.writes_per_second, self.limits.write_kib_per_second
+            ),
+            wait_ms,
+        })?;
+        charged.set(cost);
+        Ok(())
+    }
+
+    fn keep<T: Serialize>(
+        &self,
+        tx: &mut dyn Tx,
+        asked: &Asked<'_>,
+        done: &Done<T>,
+        now: Timestamp,
+    ) -> Result<(), Abort> {
+        let Some((key, fingerprint)) = asked.key.as_ref().filter(|_| done.keep) else { return Ok(()) };
+        let receipt = receipts::receipt(fingerprint, &done.answer, now, self.limits.receipt_minutes)?;
+        Ok(tx.put_receipt(asked.caller, key, &receipt)?)
+    }
+}
+
+fn replayed<T: DeserializeOwned>(snapshot: &dyn Snapshot, asked: &Asked<'_>, now: Timestamp) -> Found<Option<T>> {
+    match &asked.key {
+        Some((key, fingerprint)) => receipts::replay(snapshot, asked.caller, key, fingerprint, now),
+        None => Ok(Ok(None)),
+    }
+}
+
+/// Calls with the same key of the same caller go one after the other in this process, so that of two that race the
+/// second finds the receipt of the first.
+#[derive(Default)]
+pub(super) struct Turns {
+    taken: Mutex<HashSet<(Identity, Key)>>,
+    free: Condvar,
+}
+
+/// The turn of one call, until it is dropped.
+struct Turn<'a> {
+    turns: &'a Turns,
+    id: (Identity, Key),
+}
+
+impl Turns {
+    fn take(&self, asked: &Asked<'_>) -> Option<Turn<'_>> {
+        let (key, _) = asked.key.as_ref()?;
+        let id = (asked.caller.clone(), (*key).clone());
+        let others = |taken: &mut HashSet<_>| taken.contains(&id);
+        let mut taken = self.free.wait_while(self.lock(), others).unwrap_or_else(PoisonError::into_inner);
+        taken.insert(id.clone());
+        Some(Turn { turns: self, id })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<(Identity, Key)>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.lock().remove(&self.id);
+        self.turns.free.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn the_same_key_of_the_same_caller_waits_for_its_turn() {
+        let (zed, amp) = (Identity::new("Zed").unwrap(), Identity::new("Amp").unwrap());
+        let key = Key::new("k").unwrap();
+        let asked = |who| Asked::new(who, Some(&key), || Value::Null);
+        let turns = Turns::default();
+        let first = turns.take(&asked(&zed));
+        assert!(turns.take(&asked(&amp)).is_some(), "a key belongs to its sender");
+        assert!(turns.take(&Asked::new(&zed, None, || Value::Null)).is_none());
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _second = turns.take(&asked(&zed));
+                tell.send("second").unwrap();
+            });
+            tell.send("first").unwrap();
+            drop(first);
+        });
+        drop(tell);
+        assert_eq!(told.into_iter().collect::<Vec<_>>(), ["first", "second"]);
+    }
+}
