@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod demo;
 mod files;
+mod harness;
 mod log;
 mod mcp;
 mod options;
