@@ -12,6 +12,7 @@ mod mcp;
 mod options;
 mod plan;
 mod project;
+mod protocol;
 mod repo_file;
 mod repo_name;
 mod setup;
