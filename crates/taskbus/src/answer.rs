@@ -11,6 +11,8 @@ use taskbus_core::task::{Status, Task};
 use taskbus_core::text::{Body, Note, Subject};
 use taskbus_core::time::Timestamp;
 
+pub mod memory;
+
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

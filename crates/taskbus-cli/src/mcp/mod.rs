@@ -45,7 +45,6 @@ pub(crate) use self::desk::{Choice, Lists};
 use self::people::{Hints, People};
 pub(crate) use self::start::start;
 use self::table::Offer;
-use crate::harness;
 use crate::log;
 use crate::options::ToolSet;
 use crate::wire::error::Failure;
@@ -99,7 +98,6 @@ fn hints(name: Option<String>) -> Hints {
         session: std::env::var("CLAUDE_CODE_SESSION_ID").ok().filter(|id| !id.trim().is_empty()),
         // Whatever a directory is called, it makes a context.
         context: directory.to_string_lossy().chars().filter(|c| !c.is_control()).collect(),
-        harness: harness::around_here(),
     }
 }
 

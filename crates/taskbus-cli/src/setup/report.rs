@@ -80,8 +80,7 @@ impl Change {
 }
 
 impl Action {
-    /// For people and for programs.
-    pub(crate) fn word(self) -> &'static str {
+    fn word(self) -> &'static str {
         match self {
             Action::Keep => "unchanged",
             Action::Create => "created",

@@ -11,7 +11,6 @@ mod commands;
 mod config;
 mod demo;
 mod follow;
-mod init;
 mod output;
 mod panel;
 mod places;

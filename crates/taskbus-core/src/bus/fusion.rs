@@ -178,6 +178,11 @@ impl Shown {
         self.ids.extend(hits.into_iter().map(|found| found.id));
     }
 
+    /// Takes one back that the page has no room for.
+    pub fn take_back(&mut self, found: Found) {
+        self.ids.remove(&found.id);
+    }
+
     /// The cursor of the next page, when there is more; a search shows 1,000 messages at most.
     #[must_use]
     pub fn cursor(&self, more: bool) -> Option<String> {
@@ -289,8 +294,12 @@ mod tests {
         assert_eq!(shown.cursor(false), None);
         let ranking: Vec<Hit> = (1..=1005).map(|seq| hit(seq, 1.0)).collect();
         assert_eq!(seqs(&shown.rest(&ranking).copied().collect::<Vec<_>>()), [1000]);
-        shown.add([Found { seq: 1000, id: 1000 }]);
+        let last = Found { seq: 1000, id: 1000 };
+        shown.add([last]);
         assert_eq!(shown.cursor(true), None);
+        shown.take_back(last);
+        assert!(shown.cursor(true).is_some());
+        shown.add([last]);
         assert_eq!(shown.rest(&ranking).count(), 0);
     }
 

@@ -3,10 +3,9 @@
 //! ```text
 //!  channel       names and kinds; an inbox is dm/<identity>, a task list is tasks/<name>
 //!  message       what is sent and what is read
+//!  memory        how a memory is revised and deleted, and how large a message may be
 //!  tag           tags of messages, and patterns of tags that an identity follows
 //!  subscription  how far who has read what
-//!  rules         what may be done to channels: made, followed, sent to, read, deleted
-//!  wishes        what a repository wishes for who registers in it
 //!  mailbox       what delivery asks of a store
 //!  receive       what is delivered next, acknowledged, and delivered again
 //!  peek          what would be, for those who only look
@@ -25,17 +24,16 @@ pub mod embedding;
 pub mod fold;
 pub mod fusion;
 pub mod mailbox;
+pub mod memory;
 pub mod message;
 pub mod peek;
 pub mod query;
 pub mod receive;
 pub mod relevance;
 pub mod retain;
-pub mod rules;
 mod select;
 pub mod subscription;
 pub mod tag;
-pub mod wishes;
 
 /// How long something is as compact JSON, in bytes.
 #[must_use]

@@ -27,6 +27,38 @@ pub struct Query {
     pub plain: String,
 }
 
+/// What a search goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The words of the texts.
+    Text,
+    /// What memories mean.
+    Semantic,
+    /// Both, as one ranking.
+    Both,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Mode; 3] = [Mode::Text, Mode::Semantic, Mode::Both];
+
+    /// The word used on every surface.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Text => "text",
+            Mode::Semantic => "semantic",
+            Mode::Both => "both",
+        }
+    }
+
+    /// The mode with this word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == word)
+    }
+}
+
 impl Query {
     /// Reads a query.
     ///
@@ -125,6 +157,14 @@ mod tests {
         assert_eq!(Query::parse("?! \"").unwrap(), Query { terms: Vec::new(), plain: "?! \"".to_owned() });
         assert!(Query::parse(&"x".repeat(limits::QUERY_BYTES_MAX)).is_ok());
         assert!(Query::parse(&"x".repeat(limits::QUERY_BYTES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_mode_has_a_word() {
+        for mode in Mode::ALL {
+            assert_eq!(Mode::from_word(mode.as_str()), Some(mode));
+        }
+        assert_eq!(Mode::from_word("vector"), None);
     }
 
     #[test]

@@ -209,5 +209,5 @@ fn is_last_child(task: &Task, list: &dyn Neighbourhood) -> Result<bool, Stop> {
 /// The stored document has a limit (docs/rules.md 1).
 pub(super) fn check_size(task: &Task) -> Result<(), Stop> {
     let (actual, max) = (document::encode(task).len(), limits::MESSAGE_KIB_MAX * 1024);
-    if actual > max { Err(Invalid::TooLarge { actual, max }.into()) } else { Ok(()) }
+    if actual > max { Err(Invalid::TooLarge { what: "task", actual, max }.into()) } else { Ok(()) }
 }

@@ -126,16 +126,10 @@ pub enum Invalid {
         given: i64,
     },
     /// A document that is too large.
-    #[error("the task would be {actual} bytes long as stored; at most {max} are kept, so shorten it")]
+    #[error("the {what} would be {actual} bytes long as stored; at most {max} are kept, so shorten it")]
     TooLarge {
-        /// What it would be, in bytes.
-        actual: usize,
-        /// The limit, in bytes.
-        max: usize,
-    },
-    /// A message that is too large.
-    #[error("the message would be {actual} bytes long as kept; at most {max} are kept, so shorten it")]
-    MessageTooLarge {
+        /// What: a task or a message.
+        what: &'static str,
         /// What it would be, in bytes.
         actual: usize,
         /// The limit, in bytes.
@@ -255,7 +249,7 @@ impl Invalid {
             Invalid::OwnerMissing { id } => json!({"field": "owner", "task_id": id}),
             Invalid::LeaseInPast { now, .. } => json!({"field": "leased_until", "now": now}),
             Invalid::LeaseInSeconds { .. } => json!({"field": "leased_until"}),
-            Invalid::TooLarge { max, .. } | Invalid::MessageTooLarge { max, .. } => json!({"max": max}),
+            Invalid::TooLarge { max, .. } => json!({"max": max}),
             Invalid::PlanKeyTwice { key } => json!({"field": "key", "key": key}),
             Invalid::PlanReference { field, reference } => json!({"field": field, "reference": reference}),
             Invalid::PlanAmbiguous { field, reference, id } => json!({"field": field, "candidates": [reference, id]}),

@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use taskbus_core::bus::channel::ChannelName;
+use taskbus_core::bus::query::Mode;
+use taskbus_core::bus::tag::TagPattern;
 use taskbus_core::command::Command;
 use taskbus_core::decide::Stop;
 use taskbus_core::id::TaskId;
@@ -21,6 +24,7 @@ use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
+use self::bus::reads::Reads;
 use self::keyed::Turns;
 pub use self::limits::{ApiKey, EmbeddingAt, InspectionAt, Limits};
 pub use self::overview::Overview;
@@ -29,6 +33,7 @@ pub use self::together::{Commands, Together};
 use crate::answer::ListView;
 use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 
+mod bus;
 mod history;
 mod keyed;
 mod limits;
@@ -133,6 +138,33 @@ pub struct ListAsk {
     pub limit: Option<usize>,
 }
 
+/// What to search for.
+#[derive(Clone, Debug, Default)]
+pub struct SearchAsk {
+    /// The words (see [`taskbus_core::bus::query`]).
+    pub query: String,
+    /// By what; none: by both if there is somebody who makes vectors, else by text.
+    pub mode: Option<Mode>,
+    /// In this channel only.
+    pub channel: Option<ChannelName>,
+    /// From this identity only.
+    pub sender: Option<Identity>,
+    /// Sent at this time or later.
+    pub since: Option<Timestamp>,
+    /// Sent at this time or earlier.
+    pub until: Option<Timestamp>,
+    /// This message and its direct answers only.
+    pub thread: Option<u64>,
+    /// With a tag that one of these matches.
+    pub tags: Vec<TagPattern>,
+    /// Hits, at most.
+    pub count: Option<i64>,
+    /// Where the last page ended.
+    pub cursor: Option<String>,
+    /// Whether finding a memory counts as reading it.
+    pub touch: bool,
+}
+
 /// What the maintenance tick did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticked {
@@ -165,6 +197,7 @@ pub struct Engine {
     rate: Rate,
     names: Mutex<BTreeSet<(Identity, Span)>>,
     turns: Turns,
+    reads: Reads,
 }
 
 impl Engine {
@@ -177,8 +210,9 @@ impl Engine {
     /// An engine whose token and timer are given.
     #[must_use]
     pub fn with_seams(store: Arc<dyn Store>, limits: Limits, seams: Seams) -> Self {
-        let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second);
-        Self { store, seams, limits, rate, names: Mutex::new(BTreeSet::new()), turns: Turns::default() }
+        let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second, limits.max_message_kib);
+        let (names, turns, reads) = (Mutex::new(BTreeSet::new()), Turns::default(), Reads::default());
+        Self { store, seams, limits, rate, names, turns, reads }
     }
 
     /// Every list.

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use taskbus_core::limits::MESSAGE_KIB_MAX;
 use taskbus_core::name::Identity;
 
 /// Full buckets are forgotten when there are more than this.
@@ -44,11 +43,12 @@ struct Bucket {
 }
 
 impl Rate {
-    pub(super) fn new(writes_per_second: u32, write_kib_per_second: u32) -> Self {
+    pub(super) fn new(writes_per_second: u32, write_kib_per_second: u32, message_kib_max: usize) -> Self {
         let (writes, bytes) = (i64::from(writes_per_second), i64::from(write_kib_per_second) * 1024);
+        let largest = i64::try_from(message_kib_max).unwrap_or(i64::MAX / 1024 / 1024).saturating_mul(1024);
         Self {
             ops: Speed { per_ms: writes, cap: writes.max(1) * 1000 },
-            bytes: Speed { per_ms: bytes, cap: bytes.max(MESSAGE_KIB_MAX as i64 * 1024) * 1000 },
+            bytes: Speed { per_ms: bytes, cap: bytes.max(largest) * 1000 },
             buckets: Mutex::new(HashMap::new()),
         }
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_full_bucket_empties_and_fills_again() {
-        let rate = Rate::new(2, 1024);
+        let rate = Rate::new(2, 1024, 64);
         for _ in 0..2 {
             assert_eq!(rate.charge(&who("a"), cost(1, 10), at(0)), Ok(()));
         }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_write_larger_than_the_bucket_passes_once_and_is_paid_for() {
-        let rate = Rate::new(100, 64);
+        let rate = Rate::new(100, 64, 64);
         assert_eq!(rate.charge(&who("a"), cost(1, 128 * 1024), at(0)), Ok(()));
         assert_eq!(rate.charge(&who("a"), cost(1, 1024), at(0)), Err(1016));
         assert_eq!(rate.charge(&who("a"), cost(1, 1024), at(1016)), Ok(()));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_free_passes_an_empty_bucket_and_a_refund_refills_it() {
-        let rate = Rate::new(1, 1);
+        let rate = Rate::new(1, 1, 64);
         assert_eq!(rate.charge(&who("a"), cost(1, 0), at(0)), Ok(()));
         assert_eq!(rate.charge(&who("a"), cost(0, 0), at(0)), Ok(()));
         assert!(rate.charge(&who("a"), cost(1, 0), at(0)).is_err());
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn idle_buckets_are_forgotten() {
-        let rate = Rate::new(1, 1);
+        let rate = Rate::new(1, 1, 64);
         for n in 0..BUCKETS_MAX {
             rate.charge(&who(&format!("w{n}")), cost(1, 0), at(0)).unwrap();
         }

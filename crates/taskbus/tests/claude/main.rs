@@ -6,7 +6,6 @@ mod claude_code;
 mod crew;
 mod edges;
 mod foreign;
-mod full;
 
 mod reading;
 mod storm;

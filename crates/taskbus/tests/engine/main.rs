@@ -6,6 +6,7 @@ mod atomic;
 mod claims;
 mod graph;
 mod limits;
+mod memories;
 mod reads;
 mod receipts;
 mod reclaim;

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
+use taskbus::answer::memory::Found;
 use taskbus::answer::{Answer, Got, ListPage, Taken, TaskView, Written};
+use taskbus::core::bus::channel::{ChannelKind, ChannelName};
+use taskbus::core::bus::message::{Message, Sort};
 use taskbus::core::command::{Command, Draft, LeaseAsk, Next, Patch};
 use taskbus::core::id::TaskId;
 use taskbus::core::name::{Identity, Key, ListName};
@@ -12,11 +15,13 @@ use taskbus::core::neighbourhood::ListRules;
 use taskbus::core::refusal::{Conflict, Refusal};
 use taskbus::core::text::Subject;
 use taskbus::core::time::Timestamp;
-use taskbus::engine::{Engine, Error, Limits, ListAsk, Registration, Request, Seams, Span};
+use taskbus::engine::{Engine, Error, Limits, ListAsk, Registration, Request, Seams, SearchAsk, Span};
+use taskbus::store::bus::{self, NewMessage};
 use taskbus::store::memory::MemoryStore;
 use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 use taskbus::store::{
-    Abilities, Abort, Clock, ManualClock, ReadBody, RevisionRow, Store, StoreError, WriteBody, read_with,
+    Abilities, Abort, Author, Clock, ManualClock, ReadBody, RevisionRow, Store, StoreError, WriteBody, read_with,
+    write_with,
 };
 use tempfile::TempDir;
 
@@ -41,6 +46,21 @@ macro_rules! on_every_store {
     };
 }
 pub(crate) use on_every_store;
+
+/// The same, on every store that has a bus.
+macro_rules! on_every_bus {
+    ($(fn $name:ident($place:ident) $body:block)*) => {
+        $(fn $name($place: $crate::support::Place) $body)*
+
+        mod memory {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::support::memory());
+            })*
+        }
+    };
+}
+pub(crate) use on_every_bus;
 
 /// A store to test on.
 pub(crate) struct Place {
@@ -125,6 +145,69 @@ impl Place {
     }
 }
 
+impl Place {
+    /// A message as it would be sent now, to be changed and given to [`Place::post`].
+    pub(crate) fn draft(&self, channel: &str, content: &str) -> Message {
+        Message {
+            seq: 0,
+            channel: ChannelName::new(channel).unwrap(),
+            sender: None,
+            context: String::new(),
+            created_at: self.now(),
+            sort: Sort::default(),
+            subject: None,
+            content: content.to_owned(),
+            reply_to: None,
+            metadata: None,
+            memory: None,
+            tags: Vec::new(),
+            matched_tags: Vec::new(),
+        }
+    }
+
+    /// Puts a message straight into the store; makes its channel.
+    pub(crate) fn post(&self, from: &Person, message: &Message) -> u64 {
+        self.put(from, message, ChannelKind::Ordinary)
+    }
+
+    /// An ordinary message.
+    pub(crate) fn say(&self, from: &Person, channel: &str, content: &str) -> u64 {
+        self.post(from, &self.draft(channel, content))
+    }
+
+    /// A memory; says its id.
+    pub(crate) fn remember(&self, from: &Person, message: &Message) -> u64 {
+        self.put(from, message, ChannelKind::Memory)
+    }
+
+    fn put(&self, from: &Person, message: &Message, kind: ChannelKind) -> u64 {
+        let put = write_with(&*self.store, None, |tx| {
+            let bus = tx.bus_mut().unwrap();
+            if bus.channel(&message.channel)?.is_none() {
+                bus.create_channel(&message.channel, kind, self.now())?;
+            }
+            let is_memory = kind == ChannelKind::Memory;
+            let place = if is_memory { bus::Place::NewMemory } else { bus::Place::Ordinary };
+            let seq = bus.post(&NewMessage {
+                channel: &message.channel,
+                sender: Some(&from.name),
+                author: &Author::default(),
+                at: message.created_at,
+                sort: &message.sort,
+                subject: message.subject.as_ref(),
+                content: &message.content,
+                reply_to: message.reply_to,
+                metadata: message.metadata.as_ref(),
+                tags: &message.tags,
+                place,
+            })?;
+            bus.touch_memories(&[seq][..usize::from(is_memory)], Some(self.now()))?;
+            Ok(seq)
+        });
+        put.unwrap()
+    }
+}
+
 /// Somebody who acts: an engine and a name registered with it.
 #[derive(Clone)]
 pub(crate) struct Person {
@@ -182,6 +265,22 @@ impl Person {
 
     pub(crate) fn get(&self, id: &TaskId) -> Got {
         self.engine.get(Some(&self.name), id, true).unwrap()
+    }
+
+    pub(crate) fn try_search(&self, query: &str) -> Result<Found, Error> {
+        self.engine.search(&self.name, &SearchAsk { query: query.to_owned(), ..SearchAsk::default() })
+    }
+
+    /// The numbers of what a search by text finds, in order.
+    pub(crate) fn search(&self, query: &str) -> Vec<u64> {
+        self.found(&SearchAsk { query: query.to_owned(), ..SearchAsk::default() })
+    }
+
+    pub(crate) fn found(&self, ask: &SearchAsk) -> Vec<u64> {
+        let hits = self.engine.search(&self.name, ask).unwrap().hits;
+        let mut seqs: Vec<u64> = hits.iter().map(|hit| hit.message.seq).collect();
+        seqs.sort_unstable();
+        seqs
     }
 
     pub(crate) fn page(&self, ask: &ListAsk) -> ListPage {
@@ -282,6 +381,10 @@ impl Watched {
 impl Store for Watched {
     fn abilities(&self) -> Abilities {
         self.inner.abilities()
+    }
+
+    fn has_bus(&self) -> bool {
+        self.inner.has_bus()
     }
 
     fn describe(&self) -> String {

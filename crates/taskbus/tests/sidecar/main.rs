@@ -2,6 +2,5 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod files;
-mod full;
 mod storm;
 mod unlocked;
