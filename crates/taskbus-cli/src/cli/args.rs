@@ -55,6 +55,10 @@ pub(crate) enum Command {
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(DemoWorker),
+    /// Make this repository known to its agents: their name and channels, in .local/taskbus.json
+    Init(Init),
+    /// Print who to register as in this repository, and how agents work together
+    Identity,
     /// Put taskbus into the configuration of a client: the server, hooks, a skill; without a client, say how far each is
     Setup(Setup),
     /// Have the agents of this repository follow a channel or tags, from their next registration on
@@ -124,6 +128,17 @@ pub(crate) enum AtDesk {
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Instead, set up every client that is found on this machine
+    #[arg(long)]
+    pub(crate) global: bool,
+    /// Only say what would be written
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `setup`.

@@ -8,7 +8,9 @@ mod args;
 mod change;
 mod desk;
 mod follow;
+mod identity;
 mod import;
+mod init;
 mod input;
 mod json;
 mod mirror;
@@ -52,6 +54,8 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
+        Command::Init(wish) => init::init(&wish)?,
+        Command::Identity => identity::identity()?,
         Command::Setup(wish) => setup::setup(&wish)?,
         Command::Subscribe(wish) => follow::subscribe(&wish)?,
         Command::Unsubscribe(wish) => follow::unsubscribe(&wish)?,

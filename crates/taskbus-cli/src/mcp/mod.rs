@@ -45,6 +45,7 @@ pub(crate) use self::desk::{Choice, Lists};
 use self::people::{Hints, People};
 pub(crate) use self::start::start;
 use self::table::Offer;
+use crate::harness;
 use crate::log;
 use crate::options::ToolSet;
 use crate::wire::error::Failure;
@@ -98,6 +99,7 @@ fn hints(name: Option<String>) -> Hints {
         session: std::env::var("CLAUDE_CODE_SESSION_ID").ok().filter(|id| !id.trim().is_empty()),
         // Whatever a directory is called, it makes a context.
         context: directory.to_string_lossy().chars().filter(|c| !c.is_control()).collect(),
+        harness: harness::around_here(),
     }
 }
 

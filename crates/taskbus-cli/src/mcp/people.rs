@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use taskbus::engine::{Engine, Registration};
+use taskbus::store::Harness;
 use taskbus_core::name::Identity;
 
 use super::desk::Asked;
@@ -36,6 +37,8 @@ pub(super) struct Hints {
     pub(super) session: Option<String>,
     /// What the agents work on, unless they say otherwise: the name of the directory.
     pub(super) context: String,
+    /// The program that the agents run in, by which its hooks find their sessions.
+    pub(super) harness: Option<Harness>,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +75,11 @@ impl People {
     /// What an agent works on when it does not say.
     pub(super) fn context(&self) -> String {
         self.hints.context.clone()
+    }
+
+    /// The program that the agents run in.
+    pub(super) fn harness(&self) -> Option<Harness> {
+        self.hints.harness
     }
 
     /// Remembers a name that an agent asked for.
@@ -144,7 +152,8 @@ impl People {
             None => (None, name.to_owned()),
         };
         let (context, client) = (self.context(), client_line(asked));
-        let wish = Registration { name, parent, context, client, ..Registration::default() };
+        let harness = self.harness();
+        let wish = Registration { name, parent, context, client, harness, ..Registration::default() };
         Ok(engine.register(&wish)?.name)
     }
 
@@ -224,7 +233,7 @@ mod tests {
 
     fn people(name: Option<&str>, session: Option<&str>) -> People {
         let text = |text: Option<&str>| text.map(str::to_owned);
-        People::new(Hints { name: text(name), session: text(session), context: "x".to_owned() })
+        People::new(Hints { name: text(name), session: text(session), context: "x".to_owned(), harness: None })
     }
 
     #[test]

@@ -7,11 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::edit::Edit;
 use super::hooks::Hook;
+use crate::protocol::SKILL;
 
 /// What the server is called everywhere.
 const NAME: &str = "taskbus";
-/// The text that tells an agent how to use it.
-pub(super) const SKILL: &str = include_str!("../../../../skills/using-taskbus/SKILL.md");
 /// Where it goes, in a client's directory of skills.
 const SKILL_PLACE: &str = "skills/using-taskbus/SKILL.md";
 

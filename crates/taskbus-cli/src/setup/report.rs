@@ -80,7 +80,8 @@ impl Change {
 }
 
 impl Action {
-    fn word(self) -> &'static str {
+    /// For people and for programs.
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Action::Keep => "unchanged",
             Action::Create => "created",

@@ -6,6 +6,8 @@
 //!  memory        how a memory is revised and deleted, and how large a message may be
 //!  tag           tags of messages, and patterns of tags that an identity follows
 //!  subscription  how far who has read what
+//!  rules         what may be done to channels: made, followed, sent to, read, deleted
+//!  wishes        what a repository wishes for who registers in it
 //!  mailbox       what delivery asks of a store
 //!  receive       what is delivered next, acknowledged, and delivered again
 //!  peek          what would be, for those who only look
@@ -31,9 +33,11 @@ pub mod query;
 pub mod receive;
 pub mod relevance;
 pub mod retain;
+pub mod rules;
 mod select;
 pub mod subscription;
 pub mod tag;
+pub mod wishes;
 
 /// How long something is as compact JSON, in bytes.
 #[must_use]

@@ -6,6 +6,7 @@ mod claude_code;
 mod crew;
 mod edges;
 mod foreign;
+mod full;
 
 mod reading;
 mod storm;

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod files;
+mod full;
 mod storm;
 mod unlocked;

@@ -21,7 +21,7 @@ pub(crate) fn register(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Resul
         context: args.text("context").unwrap_or_else(|| desk.people.context()),
         client: client_line(asked),
         span: Span::Heartbeat,
-        ..Registration::default()
+        harness: desk.people.harness(),
     };
     let registered = desk.engine()?.register(&wish)?;
     desk.people.remember(&registered.name, asked);

@@ -2,7 +2,8 @@
 //! plain, links are never followed, and nothing that is no regular file is opened for long.
 //!
 //! What taskbus makes and has not finished (a lock, a temporary file) bears the sticky bit: it is set in the same
-//! system call that makes the thing, so whoever finds one after a crash knows whose it was.
+//! system call that makes the thing and taken away when it is in its place, so whoever finds one after a crash knows whose
+//! it was.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -215,11 +216,20 @@ impl Dir {
     /// Puts what was prepared in its place, with the permissions of what was there. With `new`, an existing name is
     /// `AlreadyExists`.
     pub(super) fn place(&self, temp: &str, name: &str, new: bool) -> io::Result<()> {
-        let placed = self.finish(temp, name).and_then(|()| self.rename(temp, name, new));
+        let placed = self.mode_for(temp, name).and_then(|mode| {
+            rustix::fs::chmodat(&self.fd, temp, Mode::from_raw_mode(mode | UNFINISHED), AtFlags::empty())?;
+            let id = self.stamp(temp)?.map(|stamp| stamp.id);
+            self.rename(temp, name, new)?;
+            Ok((id, mode))
+        });
         if placed.is_err() {
             self.discard(temp);
         }
-        placed
+        let (id, mode) = placed?;
+        // What is in its place is finished. A mark that stays does no harm there; taken away before, it would be missed
+        // on what a killed process leaves.
+        let _ = self.unmark(name, id, mode);
+        Ok(())
     }
 
     /// Removes what was prepared and is not wanted. What cannot be removed now is swept up later.
@@ -227,10 +237,21 @@ impl Dir {
         let _ = self.remove(temp);
     }
 
-    fn finish(&self, temp: &str, name: &str) -> io::Result<()> {
+    /// The permissions of what is there, else those that it was made with.
+    fn mode_for(&self, temp: &str, name: &str) -> io::Result<u32> {
         let model = self.stamp(name)?.filter(Stamp::is_file);
-        let Some(model) = model.map_or_else(|| self.stamp(temp), |stamp| Ok(Some(stamp)))? else { return Ok(()) };
-        Ok(rustix::fs::chmodat(&self.fd, temp, Mode::from_raw_mode(model.mode & 0o777), AtFlags::empty())?)
+        let model = model.map_or_else(|| self.stamp(temp), |stamp| Ok(Some(stamp)))?;
+        Ok(model.map_or(FILE_MODE, |stamp| stamp.mode) & 0o777)
+    }
+
+    /// Takes the mark from a file, if it is the one that was put there.
+    fn unmark(&self, name: &str, id: Option<FileId>, mode: u32) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
+        if id == Some(Stamp::of(&rustix::fs::fstat(&file)?).id) {
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        }
+        Ok(())
     }
 
     fn rename(&self, temp: &str, name: &str, new: bool) -> io::Result<()> {

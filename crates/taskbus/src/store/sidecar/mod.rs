@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use taskbus_core::limits::SIDECAR_BYTES_MAX;
 use taskbus_core::name::ListName;
 use taskbus_core::policy::Policy;
 use taskbus_core::time::Timestamp;
@@ -178,8 +179,13 @@ impl Sidecar {
             return Err(StoreError::Moved { store: self.describe() });
         }
         let Some(old) = self.unchanged_since(version)? else { return Ok(false) };
+        let bytes = form.render();
+        if bytes.len() > SIDECAR_BYTES_MAX {
+            return Err(self.full(format!("it would be larger than {SIDECAR_BYTES_MAX} bytes")));
+        }
         // Kept open until it has been looked at, and the readers not kept waiting while it is written.
-        let (_file, stamp) = self.place.replace(lock.temp(), &form.render(), old.as_ref()).map_err(failed)?;
+        let written = self.place.replace(lock.temp(), &bytes, old.as_ref());
+        let (_file, stamp) = written.map_err(|error| self.not_written(error))?;
         let mut held = self.held();
         self.look(&mut held)?;
         if held.file.as_ref().is_some_and(|(_, there)| *there == stamp) {
@@ -195,13 +201,22 @@ impl Sidecar {
         Ok((held.version == version).then(|| held.file.as_ref().map(|(_, stamp)| *stamp)))
     }
 
+    fn full(&self, reason: String) -> StoreError {
+        StoreError::Full { store: self.describe(), reason }
+    }
+
+    /// A file that is too large to write is no file that is too large to read.
+    fn not_written(&self, error: io::Error) -> StoreError {
+        if error.kind() == io::ErrorKind::FileTooLarge { self.full(error.to_string()) } else { self.failed(error) }
+    }
+
     fn failed(&self, error: io::Error) -> StoreError {
         let (store, reason) = (self.describe(), error.to_string());
         match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 StoreError::ReadOnly { store, reason }
             }
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { store, reason },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => self.full(reason),
             io::ErrorKind::InvalidInput => {
                 let reason = "it is a link, a directory or a device".to_owned();
                 StoreError::Damaged { store, reason, next: "name the file itself" }
