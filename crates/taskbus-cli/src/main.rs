@@ -1,6 +1,7 @@
 //! The binary `taskbus`: the command line, the MCP server, the demo and the bench. Everything it knows about
 //! tasks it learns from the engine of the `taskbus` library.
 
+mod agent_name;
 mod bench;
 mod cli;
 mod config;

@@ -20,6 +20,7 @@ const IDENTITY: &str = "identity";
 const CHANNELS: &str = "channels";
 const TAG_SETS: &str = "tag_subscriptions";
 const TAGS: &str = "tags";
+const MIRROR: &str = "mirror_tasks";
 
 /// What is wrong with it, or with the wish to change it.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +144,11 @@ impl RepoFile {
     /// The tags that are approved in this repository.
     pub(crate) fn tags(&self) -> Vec<String> {
         self.json.get(TAGS).and_then(texts).unwrap_or_default()
+    }
+
+    /// Whether the tasks that agents keep for themselves are shown on the shared list.
+    pub(crate) fn mirrors_tasks(&self) -> bool {
+        self.json.get(MIRROR) == Some(&Value::Bool(true))
     }
 
     /// Follows a channel; says whether that is new.

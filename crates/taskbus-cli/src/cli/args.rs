@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use taskbus_core::id::TaskId;
 use taskbus_core::task::Status;
 
+use super::hook::Event;
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
 use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp};
 use crate::setup::CLIENTS;
@@ -57,6 +58,9 @@ pub(crate) enum Command {
     DemoWorker(DemoWorker),
     /// Make this repository known to its agents: their name and channels, in .local/taskbus.json
     Init(Init),
+    /// Answer a client at a certain moment of its agent; always ends well
+    #[command(subcommand)]
+    Hook(Event),
     /// Print who to register as in this repository, and how agents work together
     Identity,
     /// Put taskbus into the configuration of a client: the server, hooks, a skill; without a client, say how far each is

@@ -8,6 +8,7 @@ mod args;
 mod change;
 mod desk;
 mod follow;
+mod hook;
 mod identity;
 mod import;
 mod init;
@@ -47,6 +48,10 @@ pub(crate) fn main(doors: &Doors) -> ExitCode {
 fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure> {
     let Cli { globals, command } = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
+        // A client that knows more moments than this program must not be stopped by that.
+        Err(_) if args.get(1).is_some_and(|arg| arg == "hook") && args.len() > 2 && !wants_help(args) => {
+            return Ok(ExitCode::SUCCESS);
+        }
         Err(error) => return explain(&error).map(ExitCode::from),
     };
     let report = match command {
@@ -54,6 +59,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
+        Command::Hook(event) => return Ok(hook::run(&globals, event)),
         Command::Init(wish) => init::init(&wish)?,
         Command::Identity => identity::identity()?,
         Command::Setup(wish) => setup::setup(&wish)?,
@@ -103,6 +109,10 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
 
 const NO_WATCH: &str = "--watch is for people; for programs there is: taskbus wait --events";
 const NO_LITE: &str = "--lite goes with list alone: taskbus list --lite";
+
+fn wants_help(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--help" || arg == "-h" || arg == "help")
+}
 
 /// Help and version are answers; the rest is wrong usage.
 fn explain(error: &clap::Error) -> Result<u8, Failure> {

@@ -11,14 +11,11 @@ use taskbus_core::name::Identity;
 
 use super::desk::Asked;
 use super::typed;
+use crate::agent_name;
 use crate::wire::error::Failure;
 
 /// Threads that are remembered; beyond that all are forgotten, and named again as they come.
 const THREADS_MAX: usize = 1024;
-/// The part of a session's or thread's id that goes into a name.
-const TAIL_CHARS: usize = 8;
-/// The part of a client's name that does.
-const CLIENT_CHARS: usize = 40;
 
 /// Who is known to this process.
 #[derive(Debug, Default)]
@@ -51,6 +48,8 @@ struct Known {
     own: Option<Identity>,
     /// Names that were made here; answers say them.
     made: BTreeSet<Identity>,
+    /// Subagents by the names that their hooks give them, and the names that they have.
+    children: BTreeMap<Identity, Identity>,
 }
 
 /// A name to act under.
@@ -106,17 +105,41 @@ impl People {
 
     /// A name that was given. Where no sessions are kept, nobody can register, and whoever gives a name has it.
     fn given(&self, name: Identity, asked: &Asked<'_>, engine: &Engine) -> Result<Acting, Failure> {
-        if !engine.store().abilities().liveness && !self.lock().registered.contains(&name) {
+        if self.lock().registered.contains(&name) {
+            return Ok(Acting { name, is_news: false });
+        }
+        if !engine.store().abilities().liveness {
             self.register(name.as_str(), asked, engine)?;
             self.remember(&name, asked);
+            return Ok(Acting { name, is_news: false });
         }
-        Ok(Acting { name, is_news: false })
+        self.child(name, asked, engine)
+    }
+
+    /// A subagent of an agent of ours, whose hook has said under which name it acts: it need not register.
+    fn child(&self, name: Identity, asked: &Asked<'_>, engine: &Engine) -> Result<Acting, Failure> {
+        let mut known = self.lock();
+        if let Some(own) = known.children.get(&name) {
+            return Ok(Acting { is_news: *own != name, name: own.clone() });
+        }
+        let Some(parent) = name.parent() else { return Ok(Acting { name, is_news: false }) };
+        let is_ours = known.registered.iter().chain(&known.made).any(|own| own.as_str() == parent);
+        if !is_ours {
+            if parent != self.wish(asked) || known.of(asked.thread).is_some() {
+                return Ok(Acting { name, is_news: false });
+            }
+            self.make(&mut known, asked, engine)?;
+        }
+        let own = self.register(name.as_str(), asked, engine)?;
+        known.children.insert(name.clone(), own.clone());
+        Ok(Acting { is_news: own != name, name: own })
     }
 
     /// Forgets a name that is no longer ours; the next call takes another one.
     pub(super) fn forget(&self, name: &Identity) {
         let mut known = self.lock();
         known.registered.remove(name);
+        known.children.retain(|_, own| own != name);
         known.threads.retain(|_, other| other != name);
         known.own.take_if(|own| own == name);
     }
@@ -162,12 +185,7 @@ impl People {
         if let Some(name) = self.hints.name.as_ref().filter(|_| asked.thread.is_none()) {
             return name.clone();
         }
-        let client = plain(asked.client, CLIENT_CHARS);
-        let client = if client.is_empty() { "agent" } else { client.as_str() };
-        match asked.thread.or(self.hints.session.as_deref()).map(tail).filter(|tail| !tail.is_empty()) {
-            Some(tail) => format!("{client}-{tail}"),
-            None => format!("{client}-{}", std::process::id()),
-        }
+        agent_name::of_client(asked.client, asked.thread.or(self.hints.session.as_deref()))
     }
 }
 
@@ -203,19 +221,6 @@ fn unasked(failure: Failure, name: &str) -> Failure {
 /// The client and its version, for people.
 pub(super) fn client_line(asked: &Asked<'_>) -> String {
     format!("{} {}", asked.client, asked.version).trim().to_owned()
-}
-
-/// The end of an id: the beginning of some kinds of id is a time, and the same for many.
-fn tail(id: &str) -> String {
-    let plain = plain(id, id.len());
-    plain[plain.len().saturating_sub(TAIL_CHARS)..].to_owned()
-}
-
-/// Only letters, digits and `-`, which stand in every name.
-fn plain(text: &str, chars_max: usize) -> String {
-    let kept = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let text: String = text.chars().map(kept).take(chars_max).collect();
-    text.trim_matches('-').to_owned()
 }
 
 #[cfg(test)]
@@ -261,6 +266,34 @@ mod tests {
         assert_eq!(acting(&people, &engine, &client, None), ("Zed".to_owned(), false));
         client.ask(|asked| people.remember(&Identity::new("Amp").unwrap(), asked));
         assert_eq!(acting(&people, &engine, &client, None), (format!("c-{}", std::process::id()), true));
+    }
+
+    #[test]
+    fn a_subagent_acts_under_the_name_that_its_hook_gives() {
+        let engine = desk().engine().unwrap();
+        let (people, client) = (people(None, Some("0a1b2c3d-9999")), Client::named("claude-code"));
+        let child = Some("claude-code-c3d-9999/explore-a1");
+        let names =
+            |engine: &Engine| engine.sessions().unwrap().into_iter().map(|s| s.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(acting(&people, &engine, &client, child), ("claude-code-c3d-9999/explore-a1".to_owned(), false));
+        assert_eq!(names(&engine), ["claude-code-c3d-9999", "claude-code-c3d-9999/explore-a1"]);
+        assert_eq!(acting(&people, &engine, &client, None), ("claude-code-c3d-9999".to_owned(), true));
+        client.ask(|asked| people.remember(&engine_name(&engine, "Zed"), asked));
+        assert_eq!(acting(&people, &engine, &client, Some("Zed/plan-b2")).0, "Zed/plan-b2");
+        assert_eq!(
+            acting(&people, &engine, &client, None).0,
+            "Zed",
+            "a subagent is not meant by a call without a name"
+        );
+        assert!(names(&engine).contains(&"Zed/plan-b2".to_owned()));
+        for stranger in ["Amp/plan-b2", "Amp"] {
+            acting(&people, &engine, &client, Some(stranger));
+            assert!(!names(&engine).contains(&stranger.to_owned()), "{stranger} is nobody's child here");
+        }
+    }
+
+    fn engine_name(engine: &Engine, name: &str) -> Identity {
+        engine.register(&Registration { name: name.to_owned(), ..Registration::default() }).unwrap().name
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod demo;
 mod follow;
+mod hooks;
 mod init;
 mod output;
 mod panel;

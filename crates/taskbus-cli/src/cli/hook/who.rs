@@ -1,0 +1,53 @@
+//! Whose hook it is: the name of the agent in the program around this process, else the name of its repository. The
+//! store is only looked at; a hook never makes one.
+
+use std::time::Duration;
+
+use taskbus::engine::Engine;
+use taskbus::store::sqlite::SqliteOptions;
+use taskbus_core::name::Identity;
+
+use crate::config;
+use crate::harness;
+use crate::options::Globals;
+use crate::repo_file::{self, RepoFile};
+use crate::repo_name;
+use crate::store::{self, StoreUrl};
+use crate::term::failure::Failure;
+
+/// How long a hook waits for other writers.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The engine over the store; none when there is nothing in it yet.
+pub(super) fn engine(globals: &Globals) -> Result<Option<Engine>, Failure> {
+    let config = config::here(globals.config.as_deref())?;
+    let url = store::choose(globals.store.as_deref(), &config)?;
+    let is_there = match &url {
+        StoreUrl::Sqlite(path) => path.exists(),
+        StoreUrl::Memory => false,
+        StoreUrl::Sidecar(_) | StoreUrl::Session { .. } | StoreUrl::Claude(_) => true,
+    };
+    if !is_there {
+        return Ok(None);
+    }
+    let options = SqliteOptions { deadline: PATIENCE, ..config.sqlite() };
+    Ok(Some(Engine::new(store::open(&url, options)?, config.limits())))
+}
+
+/// What the repository says of its agents; none when it says nothing.
+pub(super) fn repository() -> Result<Option<RepoFile>, Failure> {
+    let (cwd, home) = repo_name::surroundings()?;
+    let path = repo_file::find(&cwd, home.as_deref());
+    Ok(path.map(|path| RepoFile::read(&path)).transpose()?)
+}
+
+/// The agent that lives in the program around this process; else, if it lives, the one that is named like the
+/// repository.
+pub(super) fn alive(engine: &Engine) -> Result<Option<Identity>, Failure> {
+    let own = harness::around_here().map(|harness| engine.session_of_harness(harness)).transpose()?.flatten();
+    if own.is_some() {
+        return Ok(own);
+    }
+    let Some(name) = repository()?.map(|file| file.identity()).transpose()? else { return Ok(None) };
+    Ok(engine.sessions()?.into_iter().map(|session| session.name).find(|live| *live == name))
+}
