@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use taskbus::store::claude::{ClaudeOptions, ClaudeStore, PlaceError, Surroundings, list_directory};
 use taskbus::store::memory::MemoryStore;
+use taskbus::store::rows::RowStore;
 use taskbus::store::sidecar::{NameError, Options, Sidecar, check_session};
 use taskbus::store::small::Small;
 use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
@@ -105,14 +106,30 @@ pub(crate) fn named(given: &OsStr) -> Result<StoreUrl, UrlError> {
     parse(given, &claude_surroundings)
 }
 
+/// Who opens a store (ADR 0017).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opener {
+    /// A session that begins: what earlier ones left in progress for too long is given back, where the policy says so.
+    Session,
+    /// One command, beside a session that may be at work.
+    Command,
+}
+
 /// Opens the store.
-pub(crate) fn open(url: &StoreUrl, options: SqliteOptions) -> Result<Arc<dyn Store>, StoreError> {
-    Ok(match url {
-        StoreUrl::Sqlite(path) => Arc::new(SqliteStore::lazy(path, options)),
-        StoreUrl::Memory => Arc::new(MemoryStore::new()),
-        StoreUrl::Sidecar(path) => Arc::new(Small::new(Sidecar::at(path, Options::default())?)?),
-        StoreUrl::Session { dir, id } => Arc::new(Small::new(Sidecar::of_session(dir, id, Options::default())?)?),
-        StoreUrl::Claude(dir) => Arc::new(Small::new(open_claude(dir)?)?),
+pub(crate) fn open(url: &StoreUrl, options: SqliteOptions, opener: Opener) -> Result<Arc<dyn Store>, StoreError> {
+    match url {
+        StoreUrl::Sqlite(path) => Ok(Arc::new(SqliteStore::lazy(path, options))),
+        StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),
+        StoreUrl::Sidecar(path) => over(Sidecar::at(path, Options::default())?, opener),
+        StoreUrl::Session { dir, id } => over(Sidecar::of_session(dir, id, Options::default())?, opener),
+        StoreUrl::Claude(dir) => over(open_claude(dir)?, opener),
+    }
+}
+
+fn over(rows: impl RowStore + 'static, opener: Opener) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match opener {
+        Opener::Session => Arc::new(Small::new(rows)?),
+        Opener::Command => Arc::new(Small::beside(rows)?),
     })
 }
 

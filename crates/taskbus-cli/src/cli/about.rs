@@ -185,8 +185,10 @@ impl Doctor {
     fn store(&mut self, desk: &Desk) {
         let store = desk.engine.store();
         match desk.engine.lists() {
-            Ok(lists) => self
-                .passed("store", format!("{}, {} lists, {}", store.describe(), lists.len(), kept(store.abilities()))),
+            Ok(lists) => self.passed(
+                "store",
+                format!("{}, {}, {}", store.describe(), counted(lists.len()), kept(store.abilities())),
+            ),
             Err(error) => return self.failed("store", &error.into()),
         }
         self.examine("content", desk.check_store().and_then(|found| sound(&found)));
@@ -201,6 +203,10 @@ impl Doctor {
             Err(failure) => self.passed("list", failure.words()),
         }
     }
+}
+
+fn counted(lists: usize) -> String {
+    if lists == 1 { "1 list".to_owned() } else { format!("{lists} lists") }
 }
 
 impl Report for Doctor {

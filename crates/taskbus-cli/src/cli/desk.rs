@@ -15,7 +15,7 @@ use super::user;
 use crate::config::{self, Config};
 use crate::options::Globals;
 use crate::project::{self, ChosenList, Source, Surroundings};
-use crate::store::{self, StoreUrl};
+use crate::store::{self, Opener, StoreUrl};
 use crate::term::failure::Failure;
 use crate::term::report::say;
 
@@ -41,7 +41,7 @@ impl Desk {
     pub(crate) fn open(globals: Globals) -> Result<Self, Failure> {
         let config = config::here(globals.config.as_deref())?;
         let url = store::choose(globals.store.as_deref(), &config)?;
-        let engine = Engine::new(store::open(&url, config.sqlite())?, config.limits());
+        let engine = Engine::new(store::open(&url, config.sqlite(), Opener::Command)?, config.limits());
         let (list, caller) = (OnceCell::new(), OnceCell::new());
         Ok(Self { engine, config, input: Input::default(), url, globals, list, caller })
     }

@@ -93,7 +93,7 @@ impl Stage {
             Some(store) => (store, None),
             None => fresh_store()?,
         };
-        let opened = store::open(&store::named(&store)?, SqliteOptions::default())?;
+        let opened = store::open(&store::named(&store)?, SqliteOptions::default(), store::Opener::Command)?;
         if !opened.abilities().shared_across_processes {
             return Err(Failure::usage(format!(
                 "the demo needs a store that processes share; {} is not one, use sqlite:PATH or leave --store out",

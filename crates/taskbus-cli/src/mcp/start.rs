@@ -46,7 +46,7 @@ fn many(named: Option<String>) -> Lists {
 
 fn open(url: Result<&StoreUrl, &Failure>, config: Result<&Config, &ConfigError>) -> Result<Engine, Failure> {
     let config = config.map_err(no_config)?;
-    let store = store::open(url.map_err(Failure::clone)?, config.sqlite());
+    let store = store::open(url.map_err(Failure::clone)?, config.sqlite(), store::Opener::Session);
     Ok(Engine::new(store.map_err(|error| Failure::from(&error))?, config.limits()))
 }
 

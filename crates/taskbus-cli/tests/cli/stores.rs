@@ -1,9 +1,11 @@
 //! The other stores by their names: a Kin sidecar and a task directory of Claude Code.
 
+use std::ffi::OsStr;
 use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::common::mcp::Server;
 use crate::common::{Place, run};
 
 fn file(place: &Place, name: &str) -> Value {
@@ -34,6 +36,27 @@ fn a_sidecar_is_a_store() {
 }
 
 #[test]
+fn a_command_does_not_take_a_task_from_the_session_that_works_on_it() {
+    let place = Place::new();
+    let store = "file:s.tasks.json";
+    let id = on(&place, store, &["add", "Takes long"])["task"]["id"].clone();
+    on(&place, store, &["claim", id.as_str().unwrap()]);
+    // Ten minutes later.
+    let mut aged = file(&place, "s.tasks.json");
+    let then = aged["tasks"][0]["updated_at"].as_i64().unwrap() - 600_000;
+    aged["tasks"][0]["updated_at"] = then.into();
+    place.write("s.tasks.json", aged.to_string());
+    for command in [&["list"][..], &["status"], &["show", id.as_str().unwrap()], &["doctor"], &["add", "another"]] {
+        on(&place, store, command);
+        let row = &file(&place, "s.tasks.json")["tasks"][0];
+        assert_eq!((&row["status"], &row["updated_at"]), (&json!("in_progress"), &json!(then)), "{command:?}");
+    }
+    let mut session = Server::start(OsStr::new(&format!("file:{}", place.path("work").join("s.tasks.json").display())));
+    let listed = session.ok("task_list", json!({}));
+    assert_eq!(listed["tasks"][0]["status"], "pending", "a session that begins gives it back: {listed}");
+}
+
+#[test]
 fn a_task_directory_is_a_store() {
     let place = Place::new();
     fs::create_dir_all(place.path("work").join("tasks")).unwrap();
@@ -55,6 +78,8 @@ fn status_says_what_is_not_there() {
     assert!(why.contains("register") && why.contains("sqlite:PATH"), "{why}");
     assert_eq!((&status["liveness"], &status["channel"]), (&json!(false), &json!("tasks/s")));
     assert!(place.ok(&["status"]).get("no_bus_tools").is_none());
+    let checked = on(&place, "file:s.tasks.json", &["doctor"])["checks"].to_string();
+    assert!(checked.contains("s.tasks.json, 1 list, "), "{checked}");
 }
 
 #[test]

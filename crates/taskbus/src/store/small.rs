@@ -46,10 +46,7 @@ impl<R: RowStore> Small<R> {
     /// # Errors
     /// [`StoreError`] when the rows cannot be read.
     pub fn new(rows: R) -> Result<Self, StoreError> {
-        let list = rows.list_name();
-        let rules = ListRules { policy: rows.policy(), max_reclaims: rows.max_reclaims() };
-        let memory = MemoryStore::for_rows(&list, rules, rows.now()?);
-        let store = Self { rows, list, memory, seen: Mutex::default() };
+        let store = Self::beside(rows)?;
         match store.recover() {
             Err(Abort::Failed(error @ (StoreError::Busy { .. } | StoreError::ReadOnly { .. }))) => {
                 tracing::warn!(%error, "tasks that were left in progress could not be given back; shown as they stand");
@@ -58,6 +55,17 @@ impl<R: RowStore> Small<R> {
             Err(Abort::Refused(_)) | Ok(()) => {}
         }
         Ok(store)
+    }
+
+    /// A store over these rows, beside whoever has opened them and may be at work: nothing is given back.
+    ///
+    /// # Errors
+    /// As [`Small::new`].
+    pub fn beside(rows: R) -> Result<Self, StoreError> {
+        let list = rows.list_name();
+        let rules = ListRules { policy: rows.policy(), max_reclaims: rows.max_reclaims() };
+        let memory = MemoryStore::for_rows(&list, rules, rows.now()?);
+        Ok(Self { rows, list, memory, seen: Mutex::default() })
     }
 
     /// Gives back what was left in progress for too long. The rows are locked only if there is such a task.

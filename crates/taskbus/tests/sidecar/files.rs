@@ -220,6 +220,8 @@ fn what_was_left_in_progress_is_given_back_on_opening_alone() {
     place.clock.advance(KIN_STALE_MS);
     let status = |session: &Session, id| session.engine.get(None, id, false).unwrap().task.status;
     assert_eq!(status(&session, &old), Status::InProgress, "who has it open keeps it");
+    let beside = Small::beside(Sidecar::of_session(place.dir.path(), "s1", place.options()).unwrap()).unwrap();
+    assert!(beside.rows().snapshot().unwrap().live.iter().all(|task| task.status() == Status::InProgress));
     let next = place.open("s1").unwrap();
     assert_eq!((status(&next, &old), status(&next, &young)), (Status::Pending, Status::InProgress));
     assert_eq!(place.json("s1.tasks.json")["tasks"][0]["status"], "pending");

@@ -31,7 +31,7 @@ pub(super) fn engine(globals: &Globals) -> Result<Option<Engine>, Failure> {
         return Ok(None);
     }
     let options = SqliteOptions { deadline: PATIENCE, ..config.sqlite() };
-    Ok(Some(Engine::new(store::open(&url, options)?, config.limits())))
+    Ok(Some(Engine::new(store::open(&url, options, store::Opener::Command)?, config.limits())))
 }
 
 /// What the repository says of its agents; none when it says nothing.
