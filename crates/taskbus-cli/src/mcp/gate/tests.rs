@@ -86,7 +86,7 @@ fn what_is_no_message_is_said_at_once() {
         error(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), json!(null), INVALID_REQUEST);
     }
     error(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, json!(null), INVALID_REQUEST);
-    error(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#, json!(1), METHOD_NOT_FOUND);
+    error(r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel"}"#, json!(1), METHOD_NOT_FOUND);
     error(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#, json!(1), INVALID_PARAMS);
 }
 
