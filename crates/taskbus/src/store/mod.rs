@@ -29,6 +29,7 @@ pub mod bus;
 pub mod claude;
 mod clock;
 pub mod memory;
+mod plain;
 mod revision;
 pub mod rows;
 pub mod sidecar;

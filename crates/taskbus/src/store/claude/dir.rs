@@ -15,6 +15,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, Timesp
 use rustix::io::Errno;
 use taskbus_core::limits::TASK_FILE_BYTES_MAX;
 
+use crate::store::plain::{self, FileId};
+
 /// Marks what is ours and unfinished.
 const UNFINISHED: u32 = 0o1000;
 const FILE_MODE: u32 = 0o644;
@@ -25,11 +27,7 @@ const DIR_MODE: u32 = 0o755;
 pub(super) struct Dir {
     fd: OwnedFd,
     path: PathBuf,
-    id: FileId,
 }
-
-/// Which file of which device.
-pub(super) type FileId = (u64, u64);
 
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +48,7 @@ impl Stamp {
     fn of(stat: &Stat) -> Self {
         let ns = |seconds, ns| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
         Self {
-            id: (stat.st_dev, stat.st_ino),
+            id: plain::id(stat),
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified_ns: ns(stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
             changed_ns: ns(stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
@@ -82,14 +80,11 @@ impl Stamp {
 impl Dir {
     /// Opens a directory; none if there is nothing of that name.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
-            Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let id = Stamp::of(&rustix::fs::fstat(&fd)?).id;
-        Ok(Some(Self { fd, path: path.to_owned(), id }))
+        match plain::open_dir(path) {
+            Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens a directory, made if it is not there, with its parent if that is not there either.
@@ -108,11 +103,7 @@ impl Dir {
 
     /// Whether the path still names the directory that is open.
     pub(super) fn is_in_place(&self) -> io::Result<bool> {
-        match rustix::fs::statat(CWD, &self.path, AtFlags::empty()) {
-            Ok(stat) => Ok(Stamp::of(&stat).id == self.id),
-            Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        plain::is_in_place(&self.fd, &self.path)
     }
 
     /// Whether locks of the kernel may be trusted to hold against every user of the directory: not where other
@@ -150,11 +141,7 @@ impl Dir {
 
     /// The state of a name; a link is not followed.
     pub(super) fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
-        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Stamp::of(&stat))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(plain::stat(&self.fd, name)?.as_ref().map(Stamp::of))
     }
 
     /// A regular file's state and bytes; none if there is no such name.
@@ -162,17 +149,8 @@ impl Dir {
     /// # Errors
     /// `InvalidInput` for what is no regular file, `FileTooLarge` beyond the limit.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<(Stamp, Vec<u8>)>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP | Errno::NXIO) => return Err(io::ErrorKind::InvalidInput.into()),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(file) = plain::open(&self.fd, name)? else { return Ok(None) };
         let stamp = Stamp::of(&rustix::fs::fstat(&file)?);
-        if !stamp.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
         let mut bytes = Vec::new();
         file.take(TASK_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > TASK_FILE_BYTES_MAX {
@@ -202,7 +180,7 @@ impl Dir {
 
     /// Writes, to disk, what is to take the place of `name`, under another name that is returned.
     pub(super) fn prepare(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
-        let temp = format!("{name}.tmp.{}", random_hex());
+        let temp = format!("{name}.tmp.{}", plain::random_hex::<4>());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(FILE_MODE | UNFINISHED);
         let mut file = File::from(rustix::fs::openat(&self.fd, &temp, flags, mode)?);
@@ -246,9 +224,8 @@ impl Dir {
 
     /// Takes the mark from a file, if it is the one that was put there.
     fn unmark(&self, name: &str, id: Option<FileId>, mode: u32) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
-        if id == Some(Stamp::of(&rustix::fs::fstat(&file)?).id) {
+        let Some(file) = plain::open(&self.fd, name)? else { return Ok(()) };
+        if id == Some(plain::id(&rustix::fs::fstat(&file)?)) {
             rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         }
         Ok(())
@@ -270,10 +247,7 @@ impl Dir {
 
     /// Removes a file; one that is not there is fine.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        plain::remove(&self.fd, name)
     }
 
     /// Makes a directory that bears our mark.
@@ -312,13 +286,6 @@ fn make_dir(path: &Path) -> io::Result<()> {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Eight hex digits that nobody else has.
-fn random_hex() -> String {
-    let mut bytes = [0_u8; 4];
-    getrandom::fill(&mut bytes).expect("BUG: the operating system always has random bytes");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

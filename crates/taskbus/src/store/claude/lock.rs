@@ -17,10 +17,11 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::dir::{Dir, FileId, Stamp};
+use super::dir::{Dir, Stamp};
 use super::error::failed;
 use super::names::{self, SENTINEL};
 use crate::store::StoreError;
+use crate::store::plain::FileId;
 
 /// A lock that was not refreshed for longer is abandoned, in milliseconds.
 const STALE_MS: i64 = 10_000;

@@ -7,9 +7,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags};
 use taskbus_core::limits::{SESSION_ID_BYTES_MAX, SIDECAR_BYTES_MAX};
+
+use crate::store::plain;
 
 /// A file that nobody else may read, where there was none to take the permissions from.
 const FILE_MODE: u32 = 0o600;
@@ -99,9 +100,7 @@ impl Place {
     /// Opens the directory.
     pub(super) fn open(dir: &Path, name: &str) -> io::Result<Self> {
         let path = dir.canonicalize()?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::openat(CWD, &path, flags, Mode::empty())?;
-        Ok(Self { dir, path, name: name.to_owned() })
+        Ok(Self { dir: plain::open_dir(&path)?, path, name: name.to_owned() })
     }
 
     /// The file, for people.
@@ -121,9 +120,7 @@ impl Place {
 
     /// A name that no other file has, for the sidecar while it is written.
     pub(super) fn temp_name(&self) -> String {
-        let mut random = [0_u8; 8];
-        getrandom::fill(&mut random).expect("BUG: the operating system always has random bytes");
-        format!("{}.{:016x}{TEMP_ENDING}", self.name, u64::from_be_bytes(random))
+        format!("{}.{}{TEMP_ENDING}", self.name, plain::random_hex::<8>())
     }
 
     /// Whether a name is one that [`Place::temp_name`] made.
@@ -134,12 +131,7 @@ impl Place {
 
     /// Whether the path still names the directory that is open.
     pub(super) fn is_in_place(&self) -> io::Result<bool> {
-        let open = rustix::fs::fstat(&self.dir)?;
-        match rustix::fs::statat(CWD, &self.path, AtFlags::empty()) {
-            Ok(there) => Ok((there.st_dev, there.st_ino) == (open.st_dev, open.st_ino)),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        plain::is_in_place(&self.dir, &self.path)
     }
 
     /// Opens the sidecar to read it; none if there is none.
@@ -147,16 +139,7 @@ impl Place {
     /// # Errors
     /// `InvalidInput` for what is no regular file.
     pub(super) fn look(&self) -> io::Result<Option<(File, Stamp)>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.dir, self.name.as_str(), flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP | Errno::NXIO) => return Err(io::ErrorKind::InvalidInput.into()),
-            Err(error) => return Err(error.into()),
-        };
-        if !file.metadata()?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
+        let Some(file) = plain::open(&self.dir, &self.name)? else { return Ok(None) };
         let stamp = Stamp::of(&file)?;
         Ok(Some((file, stamp)))
     }
@@ -172,11 +155,7 @@ impl Place {
     /// Whether the lock's name still names this file.
     pub(super) fn is_the_lock(&self, file: &File) -> io::Result<bool> {
         let open = rustix::fs::fstat(file)?;
-        match rustix::fs::statat(&self.dir, self.lock_name(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(there) => Ok((there.st_dev, there.st_ino) == (open.st_dev, open.st_ino)),
-            Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        Ok(plain::stat(&self.dir, &self.lock_name())?.is_some_and(|there| plain::id(&there) == plain::id(&open)))
     }
 
     /// Writes the sidecar anew, in one step: when this returns, it is on disk. `old` gives the permissions.
@@ -209,10 +188,7 @@ impl Place {
 
     /// Removes a file; one that is not there is fine.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        match rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        plain::remove(&self.dir, name)
     }
 }
 
