@@ -20,6 +20,19 @@ is left alone. Without a client, `taskbus setup` says how far each one is; `task
 --global` do all that are found.
 
 An entry that somebody wrote by hand stays as it is as long as it starts `taskbus mcp`; only what is missing is added.
+
+## What the hooks do
+
+A hook never stands in an agent's way: whatever goes wrong, it prints nothing, ends with 0, and leaves a line in
+`taskbus/hook.log` in the user's directory for state. It makes no store, and it never repeats what agents wrote.
+
+| Hook | When | What it says |
+|---|---|---|
+| `session-start` | A session begins or goes on, in a repository with `.local/taskbus.json` | The name to register as, and how the project's list stands. |
+| `stop` | The agent wants to stop | How many messages it has not seen, and in which channels; once, and not again until it has gone on and stopped anew. |
+| `subagent-start` | A subagent begins whose parent is at work on the bus | The name it acts under. |
+| `pre-tool-use` | A subagent calls a tool of taskbus without `as` | Fills `as` in. Subagents of one session share a connection, so nothing else tells them apart. The server takes such a name below the parent's without `register`. |
+| `task-created`, `task-completed` | Claude Code made or completed a task of its own, in a repository whose `.local/taskbus.json` says `\"mirror_tasks\": true` | Nothing; the task stands on the project's list too, assigned, so that nobody else takes it. |
 ";
 
 fn section(text: &mut String, client: &Client) -> std::fmt::Result {

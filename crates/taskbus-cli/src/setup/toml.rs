@@ -28,7 +28,13 @@ pub(super) fn set(text: &str, fields: &Map<String, Value>) -> Result<String, Ref
             entry.insert(key, to_item(wanted));
         }
     }
-    Ok(document.to_string())
+    Ok(with_lines_like(text, &document))
+}
+
+/// The document with the line ends of the text that it came from.
+fn with_lines_like(text: &str, document: &DocumentMut) -> String {
+    let new = document.to_string();
+    if text.contains("\r\n") { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new }
 }
 
 /// The file without it.
@@ -41,7 +47,7 @@ pub(super) fn unset(text: &str) -> Result<String, Refused> {
     if servers.is_empty() {
         document.remove(SERVERS);
     }
-    Ok(document.to_string())
+    Ok(with_lines_like(text, &document))
 }
 
 fn read(text: &str) -> Result<DocumentMut, Refused> {
@@ -118,6 +124,15 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert_eq!(set(&text, &fields()).unwrap(), text, "twice changes nothing");
+        assert_eq!(unset(&text).unwrap(), before);
+    }
+
+    #[test]
+    fn windows_lines_stay() {
+        let before = "a = 1 # one\r\n\r\n[tui]\r\nb = 2\r\n";
+        let text = set(before, &fields()).unwrap();
+        assert!(!text.replace("\r\n", "").contains('\n'), "{text:?}");
+        assert!(text.contains("a = 1 # one\r\n\r\n[tui]\r\nb = 2\r\n"), "{text:?}");
         assert_eq!(unset(&text).unwrap(), before);
     }
 
