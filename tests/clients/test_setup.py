@@ -60,7 +60,7 @@ class SetUpClaudeCode(SetUp, ClaudeCode):
         return super().environment() | {"ENABLE_TOOL_SEARCH": "false"}
 
     def command(self, prompt):
-        return [npm("claude"), "-p", prompt, "--allowedTools", "mcp__taskbus", "Agent", "Task",
+        return [npm("claude"), "-p", prompt, "--allowedTools", "mcp__taskbus", "Agent", "TaskCreate", "TaskUpdate",
                 "--output-format", "stream-json", "--verbose"]  # fmt: skip
 
 
@@ -227,6 +227,24 @@ class TheHooks(WithSetUp):
                 output = agent.run()
                 self.assertEqual(model.errors, [], output)
                 self.assertIn("In this repository you are project on taskbus", model.last().whole)
+
+    def test_its_own_tasks_are_shown_where_the_repository_wants_it(self):
+        own = [
+            ("TaskCreate", {"subject": "Read the code", "description": "All of it."}),
+            ("TaskUpdate", {"taskId": "1", "status": "in_progress"}),
+            ("TaskUpdate", {"taskId": "1", "status": "completed"}),
+        ]
+        with Model(own) as model:
+            agent = self.agent(SetUpClaudeCode, model)
+            subprocess.run(["git", "init", "-q", str(agent.project)], check=True)
+            write(agent.project / ".local" / "taskbus.json", json.dumps({"identity": "Zed", "mirror_tasks": True}))
+            self.place.plan({"key": "a", "subject": "Shared"})
+            agent.env["TASKBUS_LIST"] = "demo"
+            output = agent.run()
+        self.assertEqual(model.errors, [], output)
+        shown = self.place.task(2)
+        self.assertEqual((shown["subject"], shown["status"]), ("Read the code", "completed"), output)
+        self.assertRegex(shown["owner"], r"^claude-code-[0-9a-z-]+/own-tasks$")
 
 
 if __name__ == "__main__":
