@@ -81,6 +81,9 @@ wire_api = "responses"
         )
         super().configure()
 
+    def command(self, prompt):
+        return [*super().command(prompt), "--dangerously-bypass-hook-trust"]
+
 
 class SetUpGemini(SetUp, GeminiCli):
     client = "gemini"
@@ -216,8 +219,8 @@ class TheHooks(WithSetUp):
         self.assertEqual(sorted(model.taken()), tasks, "each got one")
 
     def test_a_session_is_told_who_it_is(self):
-        """Codex asks its user once before it runs a hook, which nobody can answer here."""
-        for kind in (SetUpClaudeCode, SetUpGemini):
+        """And of the skill. Codex asks its user once before it runs a hook; here it is told not to ask."""
+        for kind in (SetUpClaudeCode, SetUpCodex, SetUpGemini):
             with self.subTest(client=kind.client), Model([("task_list", {"channel": LIST})]) as model:
                 agent = self.agent(kind, model)
                 subprocess.run(["git", "init", "-q", str(agent.project)], check=True)
@@ -227,6 +230,7 @@ class TheHooks(WithSetUp):
                 output = agent.run()
                 self.assertEqual(model.errors, [], output)
                 self.assertIn("In this repository you are project on taskbus", model.last().whole)
+                self.assertIn("Work together with other agents through taskbus", model.last().whole)
 
     def test_its_own_tasks_are_shown_where_the_repository_wants_it(self):
         own = [
