@@ -123,3 +123,7 @@ pub const NOTICES_MAX: usize = 256;
 pub const SEARCH_CANDIDATES_MAX: usize = 1000;
 /// The constant of reciprocal rank fusion: 1 / (this + rank).
 pub const FUSION_RANK: f64 = 60.0;
+/// Waited calls of `receive` in a row that end empty before it points at `wait`.
+pub const EMPTY_POLLS_MAX: u32 = 3;
+/// Messages that are counted one by one before a count is left open.
+pub const PENDING_COUNTED_MAX: usize = 10_000;

@@ -1,8 +1,12 @@
 //! What the engine answers. The forms serialise, because a receipt keeps an answer to give it again; field
 //! order is the order for reading, empty fields are left out.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use taskbus_core::bus::channel::ChannelName;
+use taskbus_core::bus::tag::TagSet;
 use taskbus_core::change::Kind;
 use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
@@ -11,7 +15,10 @@ use taskbus_core::task::{Status, Task};
 use taskbus_core::text::{Body, Note, Subject};
 use taskbus_core::time::Timestamp;
 
+pub mod bus;
 pub mod memory;
+
+use self::bus::PendingView;
 
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -337,8 +344,33 @@ pub struct Registered {
     /// The display name to act as from now on.
     #[serde(rename = "as")]
     pub name: Identity,
-    /// Whether this process held the name already.
+    /// Whether this process held the name already, or the name was subscribed to something before.
     pub resumed: bool,
+    /// What is unread: every subscription to a channel, at most
+    /// [`IDS_SHOWN_MAX`](taskbus_core::limits::IDS_SHOWN_MAX).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<PendingView>,
+    /// Channels that the repository wishes to be read, and that are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscribed: Vec<ChannelName>,
+    /// Channels of memories that it names: they are searched, not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_channels: Vec<ChannelName>,
+    /// Task lists that it names, which nobody is subscribed to by a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_channels: Vec<String>,
+    /// What of its wishes could not be done, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub subscribe_failed: BTreeMap<String, String>,
+    /// Sets of tags that are followed because it wishes so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tag_subscriptions: Vec<TagSet>,
+    /// The tags that it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repo_tags: Vec<Label>,
+    /// What it calls tags and is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_tags: Vec<String>,
     /// The task lists there are, at most [`IDS_SHOWN_MAX`](taskbus_core::limits::IDS_SHOWN_MAX).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<ListView>,

@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bus::channel::{ChannelKind, ChannelName};
-use crate::bus::json_bytes;
-use crate::bus::message::{MemoryRef, Message};
+use crate::bus::message::Message;
 use crate::name::Identity;
 use crate::refusal::{Conflict, Invalid, Missing, Refusal};
-use crate::time::Timestamp;
 
 /// Where a new subscription begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,17 +68,6 @@ pub fn check_follow(name: &ChannelName, verb: &'static str) -> Result<(), Refusa
     Ok(())
 }
 
-/// Messages and memories go anywhere but to a task list.
-///
-/// # Errors
-/// [`Refusal`] for a task list.
-pub fn check_plain(name: &ChannelName, verb: &'static str) -> Result<(), Refusal> {
-    if name.list().is_some() {
-        return Err(Invalid::IsTaskList { channel: name.clone(), verb }.into());
-    }
-    Ok(())
-}
-
 /// The refusal for a channel that is not there. An inbox that is not the caller's gets the same one.
 #[must_use]
 pub fn no_channel(name: &ChannelName) -> Refusal {
@@ -124,30 +111,11 @@ pub fn check_delete(name: &ChannelName, is_there: bool, live_readers: Vec<Identi
     Ok(())
 }
 
-/// How much a message counts, in bytes: as JSON with everything in it, with room for its numbers, which are not known
-/// before it is written.
-#[must_use]
-pub fn envelope_bytes(message: &Message, kind: ChannelKind) -> usize {
-    const SEQ: u64 = 1_000_000_000_000_000_000;
-    let memory = (kind == ChannelKind::Memory).then_some(MemoryRef { id: u64::MAX, revision: u64::MAX });
-    let created_at = Timestamp::from_millis(1_000_000_000_000);
-    json_bytes(&Message { seq: SEQ, memory, created_at, matched_tags: Vec::new(), ..message.clone() })
-}
-
-/// Whether a message is small enough.
-///
-/// # Errors
-/// [`Refusal`] when it is larger than `max_kib`.
-pub fn check_size(actual: usize, max_kib: usize) -> Result<(), Refusal> {
-    let max = max_kib.saturating_mul(1024);
-    if actual > max { Err(Invalid::MessageTooLarge { actual, max }.into()) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bus::message::Sort;
-    use crate::limits;
+    use crate::time::Timestamp;
 
     fn name(text: &str) -> ChannelName {
         ChannelName::new(text).unwrap()
@@ -228,17 +196,5 @@ mod tests {
         assert!(may_answer(&message("dm/Zed", "Amp", "x"), &zed));
         assert!(may_answer(&message("dm/Amp", "Zed", "x"), &zed));
         assert!(!may_answer(&message("dm/Amp", "Jan", "x"), &zed));
-    }
-
-    #[test]
-    fn a_message_counts_as_it_is_kept_with_room_for_its_numbers() {
-        let short = message("general", "Zed", "x");
-        let kept = Message { seq: 7, created_at: Timestamp::from_millis(1_796_000_000_000), ..short.clone() };
-        let bytes = envelope_bytes(&short, ChannelKind::Ordinary);
-        assert_eq!(bytes, json_bytes(&kept) + 18);
-        assert!(envelope_bytes(&short, ChannelKind::Memory) > bytes + 40);
-        let max = limits::MESSAGE_KIB_MAX;
-        assert!(check_size(max * 1024, max).is_ok());
-        assert_eq!(check_size(max * 1024 + 1, max).unwrap_err().code(), "validation");
     }
 }

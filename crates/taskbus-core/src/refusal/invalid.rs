@@ -135,14 +135,6 @@ pub enum Invalid {
         /// The limit, in bytes.
         max: usize,
     },
-    /// A message that is too large.
-    #[error("the message would be {actual} bytes long as kept; at most {max} are kept, so shorten it")]
-    MessageTooLarge {
-        /// What it would be, in bytes.
-        actual: usize,
-        /// The limit, in bytes.
-        max: usize,
-    },
     /// A key that two tasks of a plan carry.
     #[error("two tasks of the plan have the key {key:?}; give each its own")]
     PlanKeyTwice {
@@ -257,7 +249,7 @@ impl Invalid {
             Invalid::OwnerMissing { id } => json!({"field": "owner", "task_id": id}),
             Invalid::LeaseInPast { now, .. } => json!({"field": "leased_until", "now": now}),
             Invalid::LeaseInSeconds { .. } => json!({"field": "leased_until"}),
-            Invalid::TooLarge { max, .. } | Invalid::MessageTooLarge { max, .. } => json!({"max": max}),
+            Invalid::TooLarge { max, .. } => json!({"max": max}),
             Invalid::PlanKeyTwice { key } => json!({"field": "key", "key": key}),
             Invalid::PlanReference { field, reference } => json!({"field": field, "reference": reference}),
             Invalid::PlanAmbiguous { field, reference, id } => json!({"field": field, "candidates": [reference, id]}),

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::query::Mode;
 use taskbus_core::bus::tag::TagPattern;
+use taskbus_core::bus::wishes::RepoWishes;
 use taskbus_core::command::Command;
 use taskbus_core::decide::Stop;
 use taskbus_core::id::TaskId;
@@ -24,7 +25,9 @@ use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
+use self::bus::Polls;
 use self::bus::reads::Reads;
+pub use self::bus::{Follow, HistoryAsk, ReceiveAsk};
 use self::keyed::Turns;
 pub use self::limits::{ApiKey, EmbeddingAt, InspectionAt, Limits};
 pub use self::overview::Overview;
@@ -92,7 +95,7 @@ pub struct Request {
 }
 
 /// A wish to act under a name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Registration {
     /// The wished name.
     pub name: String,
@@ -106,6 +109,25 @@ pub struct Registration {
     pub span: Span,
     /// The program that the agent runs in, if it is known.
     pub harness: Option<Harness>,
+    /// Whether what the name was subscribed to goes on; if not, all of it ends, and its inbox begins anew.
+    pub resume: bool,
+    /// What the repository wishes for its agents; none: nothing, not even the channels that every store has.
+    pub repo: Option<RepoWishes>,
+}
+
+impl Default for Registration {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            parent: None,
+            context: String::new(),
+            client: String::new(),
+            span: Span::default(),
+            harness: None,
+            resume: true,
+            repo: None,
+        }
+    }
 }
 
 /// How long a session lives.
@@ -198,6 +220,7 @@ pub struct Engine {
     names: Mutex<BTreeSet<(Identity, Span)>>,
     turns: Turns,
     reads: Reads,
+    polls: Polls,
 }
 
 impl Engine {
@@ -212,7 +235,7 @@ impl Engine {
     pub fn with_seams(store: Arc<dyn Store>, limits: Limits, seams: Seams) -> Self {
         let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second, limits.max_message_kib);
         let (names, turns, reads) = (Mutex::new(BTreeSet::new()), Turns::default(), Reads::default());
-        Self { store, seams, limits, rate, names, turns, reads }
+        Self { store, seams, limits, rate, names, turns, reads, polls: Polls::default() }
     }
 
     /// Every list.

@@ -63,10 +63,10 @@ impl Engine {
             command: Command::Next(Box::new(Next { complete: None, ..(**next).clone() })),
             completed: first.completed.clone(),
         };
-        self.wait_for(&waiting, first, deadline, cancelled)
+        self.wait_for_task(&waiting, first, deadline, cancelled)
     }
 
-    fn wait_for(
+    fn wait_for_task(
         &self,
         waiting: &Waiting<'_>,
         mut idle: Taken,
@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// Waits until the store has changed since `seen`, the time is over, or `cancelled` says so.
-    fn pause(&self, seen: u64, time: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub(super) fn pause(&self, seen: u64, time: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         let end = Instant::now() + time;
         loop {
             let left = end.saturating_duration_since(Instant::now());

@@ -16,6 +16,7 @@ use taskbus_core::refusal::{Conflict, Invalid, NotRegistered, Refusal};
 use taskbus_core::session::{check_context, display_name};
 use taskbus_core::time::Timestamp;
 
+use super::bus::{Joined, pending};
 use super::world::Ledger;
 use super::{Engine, Error, Registration, Span, view};
 use crate::answer::{ListView, Registered, SessionView};
@@ -36,7 +37,7 @@ pub(super) fn random_token() -> String {
 /// What one try to take a name came to.
 enum Taking {
     /// The name is ours now.
-    Done { name: Identity, resumed: bool },
+    Done { name: Identity, joined: Box<Joined> },
     /// Its last holder left these tasks; they go back first.
     Orphans { name: Identity, tasks: Vec<(ListName, TaskId)> },
 }
@@ -51,9 +52,9 @@ impl Engine {
         loop {
             let taking = write_with(self.store(), None, |tx| self.take(tx, wish))?;
             match taking {
-                Taking::Done { name, resumed } => {
+                Taking::Done { name, joined } => {
                     self.lock_names().insert((name.clone(), wish.span));
-                    return self.registered(name, resumed);
+                    return self.registered(name, *joined);
                 }
                 Taking::Orphans { name, tasks } => self.give_back(wish, &name, &tasks)?,
             }
@@ -178,7 +179,9 @@ impl Engine {
             pid: std::process::id(),
             harness: wish.harness,
         })?;
-        Ok(Taking::Done { name, resumed: resumed.is_some() })
+        let mut joined = self.join(tx, &name, wish, now)?;
+        joined.resumed |= resumed.is_some();
+        Ok(Taking::Done { name, joined: Box::new(joined) })
     }
 
     /// The first name in the row that is free or ours, and what is left of its last session.
@@ -218,14 +221,23 @@ impl Engine {
         Ok(())
     }
 
-    fn registered(&self, name: Identity, resumed: bool) -> Result<Registered, Error> {
+    fn registered(&self, name: Identity, joined: Joined) -> Result<Registered, Error> {
         let now = self.now()?;
-        let (lists, mut others) =
-            read_with(self.store(), None, |snapshot| Ok((snapshot.lists()?, snapshot.sessions(now)?)))?;
-        others.retain(|row| row.name != name);
+        let (pending, lists, mut others) = read_with(self.store(), None, |snapshot| {
+            Ok((pending(snapshot, &name)?, snapshot.lists()?, snapshot.sessions(now)?))
+        })?;
+        others.retain(|row| row.name != name && self.limits.discovery_enabled);
         Ok(Registered {
             name,
-            resumed,
+            resumed: joined.resumed,
+            pending,
+            subscribed: joined.subscribed,
+            memory_channels: joined.memory_channels,
+            ignored_channels: joined.ignored_channels,
+            subscribe_failed: joined.subscribe_failed,
+            tag_subscriptions: joined.tag_subscriptions,
+            repo_tags: joined.repo_tags,
+            ignored_tags: joined.ignored_tags,
             lists: lists.into_iter().take(IDS_SHOWN_MAX).map(view::list).collect(),
             others: others.into_iter().take(IDS_SHOWN_MAX).map(view::session).collect(),
         })

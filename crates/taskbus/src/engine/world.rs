@@ -98,7 +98,7 @@ impl World for Peek<'_> {
 
 #[derive(Debug, thiserror::Error)]
 #[error("this view of the store is for looking only")]
-struct OnlyLooking;
+pub(super) struct OnlyLooking;
 
 /// Passes every question on to the store.
 macro_rules! ask {

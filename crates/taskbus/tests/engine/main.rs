@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod atomic;
+mod bus;
 mod claims;
 mod graph;
 mod limits;

@@ -427,6 +427,64 @@ impl Store for Watched {
     }
 }
 
+/// A store in which somebody else writes just before a write.
+pub(crate) struct Interrupted {
+    inner: Arc<dyn Store>,
+    before: Mutex<Option<Interruption>>,
+}
+
+type Interruption = Box<dyn FnOnce(&dyn Store) + Send>;
+
+impl Interrupted {
+    pub(crate) fn over(place: &mut Place) -> Arc<Interrupted> {
+        let interrupted = Arc::new(Interrupted { inner: place.store.clone(), before: Mutex::new(None) });
+        place.store = interrupted.clone();
+        interrupted
+    }
+
+    pub(crate) fn before_the_next_write(&self, f: impl FnOnce(&dyn Store) + Send + 'static) {
+        *self.before.lock().unwrap() = Some(Box::new(f));
+    }
+}
+
+impl Store for Interrupted {
+    fn abilities(&self) -> Abilities {
+        self.inner.abilities()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        self.inner.now()
+    }
+
+    fn locate(&self, id: &TaskId) -> Result<Option<ListName>, StoreError> {
+        self.inner.locate(id)
+    }
+
+    fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError> {
+        self.inner.read(list, f)
+    }
+
+    fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
+        let before = self.before.lock().unwrap().take();
+        if let Some(before) = before {
+            before(&*self.inner);
+        }
+        self.inner.write(list, f)
+    }
+
+    fn version(&self) -> Result<u64, StoreError> {
+        self.inner.version()
+    }
+
+    fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
+        self.inner.wait(seen, timeout)
+    }
+}
+
 /// The status and the owner of a task.
 pub(crate) fn held_by(task: &TaskView) -> (&str, Option<&str>) {
     (task.status.as_str(), task.owner.as_ref().map(Identity::as_str))

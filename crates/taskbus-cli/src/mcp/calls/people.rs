@@ -1,6 +1,6 @@
 //! `register` and `create_channel`.
 
-use taskbus::engine::{Registration, Span};
+use taskbus::engine::Registration;
 use taskbus_core::name::ListName;
 use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::policy::Policy;
@@ -20,8 +20,8 @@ pub(crate) fn register(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Resul
         parent: args.text("parent"),
         context: args.text("context").unwrap_or_else(|| desk.people.context()),
         client: client_line(asked),
-        span: Span::Heartbeat,
         harness: desk.people.harness(),
+        ..Registration::default()
     };
     let registered = desk.engine()?.register(&wish)?;
     desk.people.remember(&registered.name, asked);
