@@ -11,6 +11,7 @@ use super::next::{tally_json, tally_words};
 use super::show::Sheet;
 use crate::options::Globals;
 use crate::project::{ChosenList, Source};
+use crate::setup::Setup;
 use crate::term::failure::{DONE, Failure, REFUSED, UNAVAILABLE};
 use crate::term::report::Report;
 use crate::term::safe::display_safe;
@@ -201,6 +202,16 @@ impl Doctor {
         match desk.chosen_list() {
             Ok(list) => self.passed("list", format!("{} ({})", list.name, source(list))),
             Err(failure) => self.passed("list", failure.words()),
+        }
+        self.passed("config", desk.config.standing());
+        self.clients();
+    }
+
+    /// Which clients start taskbus. One that does not may do without.
+    fn clients(&mut self) {
+        match Setup::here() {
+            Ok(setup) => self.passed("clients", setup.standing()),
+            Err(failure) => self.failed("clients", &failure),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::load::is_nothing;
 use super::{Config, Entry, Origin};
 use crate::term::layout::{Cell, Column, Table};
 use crate::term::report::Report;
+use crate::term::safe::display_safe;
 
 impl Origin {
     fn words(&self) -> String {
@@ -24,6 +25,16 @@ impl Entry {
             value if is_nothing(value) => self.key.default_words.replace('`', ""),
             value => value.to_string(),
         }
+    }
+}
+
+impl Config {
+    /// The file, whether it is there, and what is to be said of it, in a line.
+    pub(crate) fn standing(&self) -> String {
+        let file = self.file.as_ref().map_or_else(|| "no file".to_owned(), |file| file.to_string_lossy().into_owned());
+        let state = if self.found { "" } else { " (not there: defaults hold)" };
+        let warnings: String = self.warnings.iter().map(|warning| format!("; {warning}")).collect();
+        format!("{file}{state}{warnings}")
     }
 }
 
@@ -53,15 +64,6 @@ impl Report for Config {
                 Cell::new(entry.origin.words(), Style::new().dimmed()),
             ]);
         }
-        let file = self.file.as_ref().map_or_else(|| "none".into(), |file| file.to_string_lossy());
-        let state = if self.found { "" } else { " (not there: defaults hold)" };
-        let warnings: String = self.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
-        format!(
-            "{}{}\n{}{}",
-            crate::term::safe::display_safe(&file),
-            state,
-            table.render(width),
-            crate::term::safe::display_safe_lines(&warnings)
-        )
+        format!("{}\n{}", display_safe(&self.standing()), table.render(width))
     }
 }

@@ -63,6 +63,19 @@ impl Setup {
         }
     }
 
+    /// Which clients start taskbus, in a line.
+    pub(crate) fn standing(&self) -> String {
+        let with = |wanted: fn(&State) -> bool| -> Vec<&str> {
+            CLIENTS.iter().filter(|client| wanted(&self.state(client))).map(|client| client.name).collect()
+        };
+        let (whole, part) = (with(|state| *state == State::Whole), with(|state| *state == State::Part));
+        let unreadable = with(|state| matches!(state, State::Unknown(_)));
+        let parts = [("set up", whole), ("set up in part", part), ("not to be read", unreadable)];
+        let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+        let told: Vec<String> = parts.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+        if told.is_empty() { "none is set up; taskbus setup does it".to_owned() } else { told.join("; ") }
+    }
+
     fn plan(&self, client: &Client, way: Way) -> Result<Vec<Change>, Failure> {
         client.works(&self.home, &self.program).iter().map(|work| apply::plan(work, way)).collect()
     }

@@ -306,6 +306,7 @@ fn without_a_client_each_one_is_listed() {
     assert_eq!(row(&trial, "cursor"), (json!(true), json!("yes")));
     std::fs::remove_file(trial.home(".cursor/skills/using-taskbus/SKILL.md")).unwrap();
     assert_eq!(row(&trial, "cursor"), (json!(true), json!("in part")));
+    assert!(trial.run(&["doctor"]).out.contains("set up in part: cursor"));
     trial.write(".cursor/mcp.json", "{");
     assert_eq!(row(&trial, "cursor").1, "a file of it cannot be read");
     let unknown = trial.run(&["setup", "emacs"]);
