@@ -1,4 +1,4 @@
-//! What one call of `receive` delivers (reference E.1; docs/rules.md). Pure: it asks and changes a
+//! What one call of `receive` delivers (reference E.1; docs/rules.md 11). Pure: it asks and changes a
 //! [`Mailbox`], and the caller drops the transaction when that fails.
 //!
 //! ```text

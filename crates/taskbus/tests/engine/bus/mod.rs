@@ -13,7 +13,7 @@ use taskbus::core::name::Key;
 use taskbus::core::neighbourhood::ListRules;
 use taskbus::engine::{Error, Follow, ReceiveAsk};
 use taskbus::store::bus::{self, NewMessage};
-use taskbus::store::{Author, write_with};
+use taskbus::store::{Author, Store, write_with};
 
 use crate::support::{Person, Place};
 
@@ -91,11 +91,9 @@ impl Person {
     }
 }
 
-impl Place {
-    /// Removes a channel straight from the store.
-    fn drop_channel(&self, channel: &str) {
-        write_with(&*self.store, None, |tx| Ok(tx.bus_mut().unwrap().delete_channel(&name(channel))?)).unwrap();
-    }
+/// Removes a channel straight from the store.
+fn drop_channel(store: &dyn Store, channel: &str) {
+    write_with(store, None, |tx| Ok(tx.bus_mut().unwrap().delete_channel(&name(channel))?)).unwrap();
 }
 
 impl Place {

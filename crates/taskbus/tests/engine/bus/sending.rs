@@ -2,12 +2,13 @@
 
 use taskbus::core::bus::message::{Draft, Headline, Sort};
 use taskbus::core::bus::rules::Start;
+use taskbus::core::command::Command;
 use taskbus::core::limits;
 use taskbus::core::refusal::{Conflict, Invalid, Missing, NotRegistered, Refusal};
 use taskbus::engine::{HistoryAsk, Limits};
-use taskbus::store::{Abort, read_with, write_with};
+use taskbus::store::read_with;
 
-use super::{letter, name, tagged};
+use super::{drop_channel, letter, name, tagged};
 use crate::support::{Interrupted, on_every_bus, refusal};
 
 on_every_bus! {
@@ -68,7 +69,7 @@ on_every_bus! {
         let other = refusal(zed.post("general/app", &tagged("y", &["a", "b"]), Some("k")));
         assert!(matches!(other, Refusal::Conflict(Conflict::KeyReused { .. })));
         assert_ne!(amp.post("general/app", &tagged("x", &["a", "b"]), Some("k")).unwrap(), first);
-        place.drop_channel("general/app");
+        drop_channel(&*place.store, "general/app");
         assert_eq!(zed.post("general/app", &tagged("x", &["a", "b"]), Some("k")).unwrap(), first, "gone, but answered");
     }
 
@@ -114,12 +115,7 @@ on_every_bus! {
         let interrupted = Interrupted::over(&mut place);
         let zed = place.person("Zed");
         zed.make("general/app");
-        interrupted.before_the_next_write(|store| {
-            let gone = |tx: &mut dyn taskbus::store::Tx| -> Result<(), Abort> {
-                Ok(tx.bus_mut().unwrap().delete_channel(&name("general/app"))?)
-            };
-            write_with(store, None, gone).unwrap();
-        });
+        interrupted.before_the_next_write(|store| drop_channel(store, "general/app"));
         let refused = refusal(zed.post("general/app", &letter("x"), None));
         assert!(matches!(refused, Refusal::NotFound(Missing::Channel { .. })));
     }
@@ -157,5 +153,28 @@ on_every_bus! {
         assert!(serde_json::to_string(&view).unwrap().len() <= 1024);
         assert!(view.truncated && view.messages.len() > 1 && view.total == Some(9));
         assert!(view.messages.last().unwrap().content.starts_with('8'), "the newest are shown");
+    }
+
+    fn a_keyed_task_is_answered_when_its_list_is_gone(place) {
+        let zed = place.person("Zed");
+        let create = |subject: &str| {
+            let draft = taskbus::core::command::Draft::new(taskbus::core::text::Subject::new(subject).unwrap());
+            zed.send(Command::Create(Box::new(draft)), Some("k"))
+        };
+        let first = create("once").unwrap();
+        drop_channel(&*place.store, "tasks/work");
+        assert_eq!(create("once").unwrap(), first);
+        let other = zed.send(Command::Next(Box::default()), None);
+        assert!(matches!(refusal(other), Refusal::NotFound(Missing::List { .. })));
+    }
+
+    fn a_list_that_goes_before_the_lock_is_held_takes_no_task(place) {
+        let mut place = place;
+        let interrupted = Interrupted::over(&mut place);
+        let zed = place.person("Zed");
+        interrupted.before_the_next_write(|store| drop_channel(store, "tasks/work"));
+        let draft = taskbus::core::command::Draft::new(taskbus::core::text::Subject::new("late").unwrap());
+        let refused = refusal(zed.send(Command::Create(Box::new(draft)), None));
+        assert!(matches!(refused, Refusal::NotFound(Missing::List { .. })));
     }
 }
