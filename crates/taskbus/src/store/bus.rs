@@ -243,19 +243,20 @@ pub trait BusTx: BusSnapshot {
     /// [`StoreError`].
     fn remove(&mut self, seqs: &[u64]) -> Result<(), StoreError>;
 
-    /// Memories were read at this time; none: they are no longer watched.
+    /// Memories were read at this time, as far as they are live (not tasks); none: they are no longer watched. One that
+    /// was never touched is not watched.
     ///
     /// # Errors
     /// [`StoreError`].
     fn touch_memories(&mut self, ids: &[u64], at: Option<Timestamp>) -> Result<(), StoreError>;
 
-    /// Keeps the vector of a message, if it is still live.
+    /// Keeps the vector of a memory's revision, if it is still live; a failure of it is forgotten.
     ///
     /// # Errors
     /// [`StoreError`].
     fn put_vector(&mut self, seq: u64, model: &str, vector: &[f32]) -> Result<(), StoreError>;
 
-    /// Keeps why a message has no vector of this model.
+    /// Keeps why a memory's revision has no vector of this model, if it is still live; a vector of it is forgotten.
     ///
     /// # Errors
     /// [`StoreError`].

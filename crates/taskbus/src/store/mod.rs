@@ -28,6 +28,7 @@ use taskbus_core::tree::TreePath;
 pub mod bus;
 pub mod claude;
 mod clock;
+mod look;
 pub mod memory;
 mod plain;
 mod revision;

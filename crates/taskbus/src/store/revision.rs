@@ -8,7 +8,6 @@ use taskbus_core::change::Kind;
 use taskbus_core::limits;
 use taskbus_core::name::{Identity, ListName};
 use taskbus_core::task::Task;
-use taskbus_core::text::{Body, Note};
 use taskbus_core::time::Timestamp;
 
 /// A revision of a task, as it is stored.
@@ -61,8 +60,32 @@ fn headline(document: &str) -> Option<Headline> {
 }
 
 /// What a search looks at in a task: its subject, and then its description, its result and its notes.
-pub(super) fn searched<'a>(task: &'a Task, notes: impl IntoIterator<Item = &'a str>) -> (&'a str, String) {
-    let parts = [task.description.as_ref().map(Body::as_str), task.result.as_ref().map(Note::as_str)];
-    let parts: Vec<&str> = parts.into_iter().flatten().chain(notes).collect();
-    (task.subject.as_str(), parts.join("\n"))
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Searched {
+    pub(super) subject: String,
+    description: Option<String>,
+    result: Option<String>,
+}
+
+impl Searched {
+    /// Reads it from the task as JSON.
+    pub(super) fn read(document: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(document)
+    }
+
+    /// All but the subject, with these notes.
+    pub(super) fn rest<'a>(&'a self, notes: impl IntoIterator<Item = &'a str>) -> String {
+        let own = [self.description.as_deref(), self.result.as_deref()];
+        own.into_iter().flatten().chain(notes).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl From<&Task> for Searched {
+    fn from(task: &Task) -> Self {
+        Self {
+            subject: task.subject.as_str().to_owned(),
+            description: task.description.as_ref().map(|text| text.as_str().to_owned()),
+            result: task.result.as_ref().map(|text| text.as_str().to_owned()),
+        }
+    }
 }

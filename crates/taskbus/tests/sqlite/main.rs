@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod bus_model;
+mod bus_questions;
 mod contention;
 mod files;
 mod model;

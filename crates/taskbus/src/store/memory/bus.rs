@@ -6,10 +6,9 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
 use taskbus_core::bus::message::{MemoryRef, Message};
-use taskbus_core::bus::tag::TagPattern;
 use taskbus_core::document;
 use taskbus_core::id::TaskId;
-use taskbus_core::name::{Identity, Label, ListName};
+use taskbus_core::name::{Identity, ListName};
 use taskbus_core::text::Note;
 use taskbus_core::time::Timestamp;
 
@@ -19,7 +18,8 @@ use crate::store::bus::{
     BusSnapshot, ChannelRow, EmbeddingCounts, Found, Hit, MessageFilter, MessageQuery, NoticeKind, Source,
     SubscriptionRow, TagSetRow, Term,
 };
-use crate::store::revision::{Revision, searched};
+use crate::store::look::Facts;
+use crate::store::revision::{Revision, Searched};
 use crate::store::{RevisionRow, StoreError};
 
 /// What one message takes beside its text, roughly.
@@ -79,7 +79,7 @@ impl Kept {
         self.standing == Standing::Live
     }
 
-    fn is_live_memory(&self) -> bool {
+    pub(super) fn is_live_memory(&self) -> bool {
         self.is_live() && self.message.memory.is_some()
     }
 
@@ -111,9 +111,9 @@ impl Bus {
         }
     }
 
-    /// The live revision of a memory.
+    /// The live revision of a memory, the newest if there were several.
     pub(super) fn live_memory(&self, id: u64) -> Option<&Message> {
-        let mut live = self.messages.values().filter(|kept| kept.is_live_memory()).map(|kept| &kept.message);
+        let mut live = self.messages.values().rev().filter(|kept| kept.is_live_memory()).map(|kept| &kept.message);
         live.find(|message| message.memory.is_some_and(|memory| memory.id == id))
     }
 
@@ -156,7 +156,7 @@ impl State {
                 Some(channel) => message.channel == *channel,
                 None => self.bus.is_ordinary(&message.channel),
             };
-            here && query.before.is_none_or(|before| message.seq < before) && passes(message, query)
+            here && query.before.is_none_or(|before| message.seq < before) && Facts::from(message).pass(query)
         };
         let mut found: Vec<Message> = self.delivered(list.as_ref(), query.after).filter(fits).collect();
         if query.newest_first {
@@ -185,9 +185,10 @@ impl State {
         let tasks = tasks.filter_map(|(list, task)| {
             let mut revisions = list.revisions.get(&task.id)?.iter().filter_map(|seq| self.log.get(seq));
             let notes = revisions.clone().filter_map(|(_, row)| row.note.as_ref().map(Note::as_str));
-            let (subject, text) = searched(task, notes);
+            let searched = Searched::from(task);
+            let text = searched.rest(notes);
             let (home, row) = revisions.next_back()?;
-            Some((message_of(home, row), subject.to_owned(), text))
+            Some((message_of(home, row), searched.subject, text))
         });
         live.chain(tasks).collect()
     }
@@ -208,39 +209,9 @@ fn message_of(list: &ListName, row: &RevisionRow) -> Message {
     .into_message()
 }
 
-fn passes(message: &Message, query: &MessageQuery<'_>) -> bool {
-    let has = |pattern: &TagPattern| has_tag(&message.tags, pattern);
-    !query.except.contains(&message.channel)
-        && query.not_from.is_none_or(|who| message.sender.as_ref() != Some(who))
-        && query.all_tags.iter().all(has)
-        && (query.any_tags.is_empty() || query.any_tags.iter().any(has))
-}
-
-fn has_tag(tags: &[Label], pattern: &TagPattern) -> bool {
-    tags.iter().any(|tag| pattern.matches(tag))
-}
-
 /// A message as it is named by what finds it.
 pub(super) fn found(message: &Message) -> Found {
     Found { seq: message.seq, id: message.memory.map_or(message.seq, |memory| memory.id) }
-}
-
-/// Whether a search looks at this message.
-pub(super) fn is_looked_at(message: &Message, filter: &MessageFilter<'_>) -> bool {
-    let sender = message.sender.as_ref();
-    let visible = |who: &Identity| match message.channel.owner() {
-        Some(owner) => owner == *who || sender == Some(who),
-        None => true,
-    };
-    let here = match filter.channel {
-        Some(channel) => message.channel == *channel,
-        None => filter.visible_to.is_none_or(visible),
-    };
-    here && filter.sender.is_none_or(|who| sender == Some(who))
-        && filter.since.is_none_or(|since| message.created_at >= since)
-        && filter.until.is_none_or(|until| message.created_at <= until)
-        && filter.thread.is_none_or(|seq| message.seq == seq || message.reply_to == Some(seq))
-        && (filter.any_tags.is_empty() || filter.any_tags.iter().any(|pattern| has_tag(&message.tags, pattern)))
 }
 
 impl BusSnapshot for Desk<'_, '_> {
@@ -325,7 +296,7 @@ impl BusSnapshot for Desk<'_, '_> {
     ) -> Result<(), StoreError> {
         let bus = &self.state().bus;
         for (seq, (_, vector)) in bus.vectors.iter().filter(|(_, (of, _))| of == model) {
-            if let Some(kept) = bus.messages.get(seq).filter(|kept| is_looked_at(&kept.message, filter)) {
+            if let Some(kept) = bus.messages.get(seq).filter(|kept| Facts::from(&kept.message).are_looked_at(filter)) {
                 each(found(&kept.message), vector);
             }
         }

@@ -78,6 +78,10 @@ impl Work<'_> {
     fn is_live(&self, seq: u64) -> bool {
         self.state.bus.messages.get(&seq).is_some_and(Kept::is_live)
     }
+
+    fn is_live_memory(&self, seq: u64) -> bool {
+        self.state.bus.messages.get(&seq).is_some_and(Kept::is_live_memory)
+    }
 }
 
 /// The message, once its number is known.
@@ -202,7 +206,7 @@ impl BusTx for Desk<'_, '_> {
     }
 
     fn put_vector(&mut self, seq: u64, model: &str, vector: &[f32]) -> Result<(), StoreError> {
-        if self.work.is_live(seq) {
+        if self.work.is_live_memory(seq) {
             self.work.forget_vector(seq);
             self.work.keep(|bus| &mut bus.vectors, seq, Some((model.to_owned(), vector.to_vec())));
         }
@@ -210,7 +214,7 @@ impl BusTx for Desk<'_, '_> {
     }
 
     fn put_embedding_failure(&mut self, seq: u64, model: &str, error: &str, _: Timestamp) -> Result<(), StoreError> {
-        if self.work.is_live(seq) {
+        if self.work.is_live_memory(seq) {
             self.work.forget_vector(seq);
             self.work.keep(|bus| &mut bus.failures, seq, Some((model.to_owned(), error.to_owned())));
         }

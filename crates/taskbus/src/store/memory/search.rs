@@ -4,8 +4,9 @@ use taskbus_core::bus::fold::words;
 use taskbus_core::bus::message::Message;
 use taskbus_core::bus::relevance::{Corpus, Occurrence, relevance};
 
-use super::bus::{found, is_looked_at};
+use super::bus::found;
 use crate::store::bus::{Hit, MessageFilter, Term};
+use crate::store::look::Facts;
 
 /// A text in words: those of its subject, and the rest.
 struct Text<'a> {
@@ -42,7 +43,7 @@ pub(super) fn search(
         let seen =
             terms.iter().zip(&everywhere).map(|(term, texts)| Occurrence { here: text.count(term), texts: *texts });
         let seen: Vec<Occurrence> = seen.collect();
-        let all = seen.iter().all(|occurrence| occurrence.here > 0) && is_looked_at(text.message, filter);
+        let all = seen.iter().all(|occurrence| occurrence.here > 0) && Facts::from(text.message).are_looked_at(filter);
         all.then(|| Hit { found: found(text.message), score: relevance(corpus, text.words(), &seen) })
     };
     let mut hits: Vec<Hit> = texts.iter().filter_map(hit).collect();

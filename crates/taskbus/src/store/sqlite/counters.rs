@@ -16,7 +16,7 @@ const PROMOTED_MAX: i64 = 1000;
 const READ: &str = "
     SELECT ready, blocked, parked, deferred, in_progress, completed FROM counters WHERE id = ?1";
 const ADD: &str = "
-    UPDATE counters SET seq = ?2, ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
+    UPDATE counters SET seq = iif(id = 0, ?2, max(seq, ?9)), ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
         deferred = deferred + ?6, in_progress = in_progress + ?7, completed = completed + ?8
     WHERE id IN (0, ?1)";
 const DUE: &str = "
@@ -28,6 +28,8 @@ const PROMOTE: &str = "
         SELECT id FROM tasks INDEXED BY tasks_timed
         WHERE list = ?1 AND condition = 4 AND not_before <= ?2 LIMIT ?3)";
 
+const ADD_SEQ: &str = "UPDATE counters SET seq = ?1 WHERE id = 0";
+
 /// What a writing transaction has not written to the counters yet.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
@@ -35,6 +37,10 @@ pub(super) struct Pending {
     list: Option<i64>,
     /// Something was appended.
     written: bool,
+    /// The seq of what was appended last; 0 for nothing.
+    latest: u64,
+    /// A message was written whose number is not noted yet.
+    posted: bool,
     /// One number for each condition.
     counts: [i64; Condition::ALL.len()],
     /// Deferred tasks that this transaction has added, whether written already or not.
@@ -48,12 +54,26 @@ impl Scope<'_> {
     pub(super) fn count(&self, list: i64, before: Option<Condition>, after: Option<Condition>) {
         let Some(pending) = &self.pending else { return };
         let mut pending = pending.borrow_mut();
-        (pending.list, pending.written) = (Some(list), true);
+        (pending.list, pending.written, pending.latest) = (Some(list), true, self.seq.get());
         for (condition, by) in [(before, -1), (after, 1)] {
             if let Some(condition) = condition {
                 pending.counts[condition as usize] += by;
                 pending.deferred += if condition == Condition::Deferred { by } else { 0 };
             }
+        }
+    }
+
+    /// Notes that a message was written, which has taken a number.
+    pub(super) fn note_posted(&self) {
+        if let Some(pending) = &self.pending {
+            pending.borrow_mut().posted = true;
+        }
+    }
+
+    /// The list in scope is gone: nothing is known of it, and nothing is pending.
+    pub(super) fn forget_pending(&self) {
+        if let Some(pending) = &self.pending {
+            pending.replace(Pending { written: true, ..Pending::default() });
         }
     }
 
@@ -71,16 +91,22 @@ impl Scope<'_> {
     /// Writes what is pending.
     pub(super) fn flush(&self) -> Answer<()> {
         let Some(pending) = &self.pending else { return Ok(()) };
-        let (list, c) = {
+        let (list, c, latest, posted) = {
             let mut pending = pending.borrow_mut();
-            (pending.list.take(), std::mem::take(&mut pending.counts))
+            let posted = std::mem::take(&mut pending.posted);
+            (pending.list.take(), std::mem::take(&mut pending.counts), pending.latest, posted)
         };
-        let Some(list) = list else { return Ok(()) };
+        let Some(list) = list else {
+            if posted {
+                self.run(ADD_SEQ, [self.seq.get()])?;
+            }
+            return Ok(());
+        };
         let of = |condition: Condition| c[condition as usize];
         let ready = of(Condition::Ready) + of(Condition::Assigned);
         let (blocked, parked, deferred) = (of(Condition::Blocked), of(Condition::Parked), of(Condition::Deferred));
         let (active, done) = (of(Condition::InProgress), of(Condition::Completed));
-        self.run(ADD, params![list, self.seq.get(), ready, blocked, parked, deferred, active, done])?;
+        self.run(ADD, params![list, self.seq.get(), ready, blocked, parked, deferred, active, done, latest])?;
         Ok(())
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Stored {
 
 impl Scope<'_> {
     pub(super) fn rules_in_scope(&self) -> Answer<ListRules> {
-        if let Some(row) = &self.found {
+        if let Some(row) = self.found.as_ref().filter(|_| self.is_list_known()) {
             return Ok(row.rules);
         }
         let found = self.one(RULES, [self.list()?], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;

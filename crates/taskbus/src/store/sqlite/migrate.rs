@@ -11,7 +11,7 @@ use super::lock::Patience;
 pub(super) const APPLICATION_ID: i32 = 0x7473_6B62;
 
 /// The newest schema known here.
-pub(super) const KNOWN: u32 = 2;
+pub(super) const KNOWN: u32 = 3;
 
 /// One step: what makes the schema of this number out of the one before.
 struct Step {
@@ -22,9 +22,14 @@ struct Step {
 const STEPS: [Step; KNOWN as usize] = [
     Step { number: 1, sql: include_str!("schema/0001.sql") },
     Step { number: 2, sql: include_str!("schema/0002.sql") },
+    Step { number: 3, sql: include_str!("schema/0003.sql") },
 ];
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
+/// The mode in which free pages can be given back has to be chosen before the first page is written, which the
+/// beginning of a writing transaction does already. So this is what begins to write when the file is still empty; a
+/// file that has pages keeps its mode.
+const BEGIN_FIRST: [&str; 2] = ["BEGIN", "PRAGMA auto_vacuum = INCREMENTAL"];
 const OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
 const MIN_READER: &str = "SELECT min_reader FROM counters WHERE id = 0";
 const KEEP_CHECKSUM: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
@@ -112,7 +117,7 @@ pub(super) fn migrate(connection: &Connection, found: Found, patience: &Patience
         Found::Schema(version) => version,
     };
     for step in STEPS.iter().filter(|step| step.number > from) {
-        patience.persist(|| connection.execute_batch(BEGIN))?;
+        patience.persist(|| if from == 0 { begin_first(connection) } else { connection.execute_batch(BEGIN) })?;
         match apply(connection, step) {
             Ok(()) => patience.persist(|| connection.execute_batch("COMMIT"))?,
             Err(error) => {
@@ -122,6 +127,14 @@ pub(super) fn migrate(connection: &Connection, found: Found, patience: &Patience
         }
     }
     Ok(())
+}
+
+fn begin_first(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = BEGIN_FIRST.iter().try_for_each(|sql| connection.execute_batch(sql));
+    if begun.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    begun
 }
 
 /// Under the lock: nothing to do if somebody else has done it.

@@ -21,8 +21,10 @@ use taskbus_core::time::Timestamp;
 
 use self::error::Answer;
 use self::opened::Opened;
+use self::scope::Scope;
 use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WriteBody};
 
+mod bus;
 mod check;
 mod counters;
 mod durable;
@@ -162,6 +164,15 @@ impl SqliteStore {
         self.opened()
     }
 
+    fn write_scope(&self, list: Option<&ListName>, f: &mut Verbs<'_>) -> Result<(), Abort> {
+        let opened = self.told(self.writable())?;
+        let result = opened.transact(list, self.clock.now(), f);
+        if opened.is_spent() {
+            self.forget(&opened);
+        }
+        result
+    }
+
     /// After a failure of the file itself: the next call opens it anew.
     fn forget(&self, opened: &Arc<Opened>) {
         self.slot().take_if(|current| Arc::ptr_eq(current, opened));
@@ -182,9 +193,24 @@ impl SqliteStore {
     }
 }
 
+/// The body of a transaction, inside.
+type Verbs<'a> = dyn FnMut(&mut Scope<'_>) -> Result<(), Abort> + 'a;
+
+/// Why a transaction without rules failed.
+fn failed(abort: Abort) -> StoreError {
+    match abort {
+        Abort::Failed(error) => error,
+        Abort::Refused(refusal) => StoreError::Failed { store: "in use".to_owned(), source: Box::new(refusal) },
+    }
+}
+
 impl Store for SqliteStore {
     fn abilities(&self) -> Abilities {
         Abilities { durable: true, shared_across_processes: true, liveness: true }
+    }
+
+    fn has_bus(&self) -> bool {
+        true
     }
 
     fn describe(&self) -> String {
@@ -211,12 +237,26 @@ impl Store for SqliteStore {
     }
 
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
-        let opened = self.told(self.writable())?;
-        let result = opened.write(list, self.clock.now(), f);
-        if opened.is_spent() {
-            self.forget(&opened);
+        self.write_scope(list, &mut |scope| f(scope))
+    }
+
+    fn index_texts(&self) -> Result<(), StoreError> {
+        let opened = self.told(self.opened())?;
+        let mut done = opened.is_read_only();
+        if !done {
+            opened.read(None, self.clock.now(), &mut |scope| {
+                done = self.told(scope.is_indexed())?;
+                Ok(())
+            })?;
         }
-        result
+        while !done {
+            self.write_scope(None, &mut |scope| {
+                done = self.told(scope.index_next())?;
+                Ok(())
+            })
+            .map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn version(&self) -> Result<u64, StoreError> {

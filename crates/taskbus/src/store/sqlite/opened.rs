@@ -18,7 +18,7 @@ use super::open::{self, Access};
 use super::scope::{Opening, Scope};
 use super::wait::Bell;
 use super::{Durability, Journal, SqliteOptions};
-use crate::store::{Abort, StoreError, WriteBody};
+use crate::store::{Abort, StoreError};
 
 /// Connections kept for reading; more are opened and closed when more reads run at once.
 const READERS_KEPT: usize = 4;
@@ -92,7 +92,13 @@ impl Opened {
         result
     }
 
-    pub(super) fn write(&self, list: Option<&ListName>, now: Timestamp, f: &mut WriteBody<'_>) -> Result<(), Abort> {
+    /// Runs a write transaction; what it did is durable when this returns.
+    pub(super) fn transact(
+        &self,
+        list: Option<&ListName>,
+        now: Timestamp,
+        f: &mut dyn FnMut(&mut Scope<'_>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
         let patience = Patience::of(self.options.deadline);
         let wrote = {
             let turn = self.told(self.turn(&patience))?;

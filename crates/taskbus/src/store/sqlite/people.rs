@@ -7,7 +7,7 @@ use taskbus_core::time::Timestamp;
 use super::error::{Answer, Fault};
 use super::scope::{Scope, valid};
 use super::tree::as_limit;
-use crate::store::{ReceiptRow, SessionRow};
+use crate::store::{Harness, ReceiptRow, SessionRow};
 
 const REGISTERED: &str = "SELECT registered FROM names WHERE name = ?1";
 const ALIVE: &str = "
@@ -15,16 +15,18 @@ const ALIVE: &str = "
 const ADD_NAME: &str = "INSERT INTO names (name, registered) VALUES (?1, ?2)";
 const REGISTER: &str = "UPDATE names SET registered = 1 WHERE id = ?1 AND registered = 0";
 const PUT_SESSION: &str = "
-    INSERT INTO sessions (name, token, alive_until, registered_at, context, client, pid)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    INSERT INTO sessions (name, token, alive_until, registered_at, context, client, pid, harness_pid, harness_start)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
     ON CONFLICT (name) DO UPDATE SET token = excluded.token, alive_until = excluded.alive_until,
         registered_at = excluded.registered_at, context = excluded.context, client = excluded.client,
-        pid = excluded.pid";
+        pid = excluded.pid, harness_pid = excluded.harness_pid, harness_start = excluded.harness_start";
 const SESSION: &str = "
-    SELECT n.name, s.token, s.alive_until, s.registered_at, s.context, s.client, s.pid
+    SELECT n.name, s.token, s.alive_until, s.registered_at, s.context, s.client, s.pid,
+           s.harness_pid, s.harness_start
     FROM names n CROSS JOIN sessions s ON s.name = n.id WHERE n.name = ?1";
 const SESSIONS: &str = "
-    SELECT n.name, s.token, s.alive_until, s.registered_at, s.context, s.client, s.pid
+    SELECT n.name, s.token, s.alive_until, s.registered_at, s.context, s.client, s.pid,
+           s.harness_pid, s.harness_start
     FROM sessions s INDEXED BY sessions_by_end CROSS JOIN names n ON n.id = s.name
     WHERE s.alive_until > ?1 ORDER BY n.name";
 const OF_TOKEN: &str = "SELECT count(*) FROM sessions INDEXED BY sessions_by_token WHERE token = ?1";
@@ -65,7 +67,9 @@ impl Scope<'_> {
         self.run(REGISTER, [name])?;
         let (alive, since) = (session.alive_until.as_millis(), session.registered_at.as_millis());
         let SessionRow { token, context, client, pid, .. } = session;
-        self.run(PUT_SESSION, params![name, token, alive, since, context, client, pid])?;
+        // Start times may need all 64 bits, of which SQLite has a sign.
+        let harness = session.harness.map(|harness| (harness.pid, harness.start.cast_signed())).unzip();
+        self.run(PUT_SESSION, params![name, token, alive, since, context, client, pid, harness.0, harness.1])?;
         Ok(())
     }
 
@@ -129,6 +133,7 @@ struct Stored {
     context: String,
     client: String,
     pid: u32,
+    harness: Option<Harness>,
 }
 
 fn session(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
@@ -140,11 +145,17 @@ fn session(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
         context: row.get(4)?,
         client: row.get(5)?,
         pid: row.get(6)?,
+        harness: harness(row)?,
     })
 }
 
+fn harness(row: &SqlRow<'_>) -> rusqlite::Result<Option<Harness>> {
+    let (pid, start): (Option<u32>, Option<i64>) = (row.get(7)?, row.get(8)?);
+    Ok(pid.zip(start).map(|(pid, start)| Harness { pid, start: start.cast_unsigned() }))
+}
+
 fn checked(stored: Stored) -> Answer<SessionRow> {
-    let Stored { name, token, alive_until, registered_at, context, client, pid } = stored;
+    let Stored { name, token, alive_until, registered_at, context, client, pid, harness } = stored;
     Ok(SessionRow {
         name: valid(Identity::new(name), "identity")?,
         token,
@@ -153,6 +164,6 @@ fn checked(stored: Stored) -> Answer<SessionRow> {
         context,
         client,
         pid,
-        harness: None,
+        harness,
     })
 }

@@ -133,6 +133,11 @@ impl<'c> Scope<'c> {
         Ok(found.unwrap_or(NO_LIST))
     }
 
+    /// Whether the list in scope was there when it was last looked for.
+    pub(super) fn is_list_known(&self) -> bool {
+        self.list_id.get().is_some()
+    }
+
     pub(super) fn list_in_scope(&self) -> Option<&ListName> {
         self.list
     }
@@ -141,6 +146,25 @@ impl<'c> Scope<'c> {
     pub(super) fn list_name(&self, id: i64) -> Answer<ListName> {
         let name: String = self.connection.prepare_cached(LIST_NAME)?.query_row([id], |row| row.get(0))?;
         valid(ListName::new(name), "list")
+    }
+
+    /// A list is gone; if it is the one in scope, what is known of that is forgotten.
+    pub(super) fn forget_list(&self, gone: i64) {
+        if self.list_id.get() == Some(gone) {
+            self.forget_scope();
+        }
+    }
+
+    /// The list in scope is gone.
+    pub(super) fn forget_scope(&self) {
+        self.list_id.set(None);
+        self.remember(None);
+        self.forget_pending();
+    }
+
+    /// All names are gone.
+    pub(super) fn forget_names(&self) {
+        self.names.borrow_mut().clear();
     }
 
     /// The number of an identity, if it was ever seen.

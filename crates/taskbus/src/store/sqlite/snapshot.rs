@@ -12,6 +12,7 @@ use taskbus_core::time::Timestamp;
 use super::error::{Answer, Fault};
 use super::scope::{Scope, as_row_id, task_from, task_id, valid};
 use super::tree::as_limit;
+use crate::store::bus::BusSnapshot;
 use crate::store::{ListRow, Page, PageQuery, ReceiptRow, RevisionRow, SessionRow, Snapshot, StoreError};
 
 const SEQ: &str = "
@@ -30,6 +31,10 @@ const HOME: &str = "
         (SELECT list FROM tasks WHERE id = ?1), (SELECT list FROM tombstones WHERE id = ?1))";
 
 impl Snapshot for Scope<'_> {
+    fn bus(&self) -> Option<&dyn BusSnapshot> {
+        Some(self)
+    }
+
     fn lists(&self) -> Result<Vec<ListRow>, StoreError> {
         self.told(self.list_rows())
     }
@@ -162,7 +167,7 @@ pub(super) fn revision_from(seq: u64, row: &SqlRow<'_>) -> Answer<(RevisionRow, 
 }
 
 /// The word of a created and of a changed task is the same: empty. Only a created one follows nothing.
-fn kind_from(word: &str, previous: u64) -> Answer<Kind> {
+pub(super) fn kind_from(word: &str, previous: u64) -> Answer<Kind> {
     if word.is_empty() {
         return Ok(if previous == 0 { Kind::Created } else { Kind::Changed });
     }

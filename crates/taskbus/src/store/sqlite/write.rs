@@ -23,6 +23,7 @@ use taskbus_core::tree::TreePath;
 use super::error::{Answer, Fault};
 use super::row::{Row, ids_to};
 use super::scope::{NO_LIST, Scope, as_row_id, task_id};
+use crate::store::bus::BusTx;
 use crate::store::{Appended, Author, ReceiptRow, SessionRow, StoreError, Tx};
 
 const MESSAGE: &str = "
@@ -36,6 +37,10 @@ const CREATE_LIST: &str = "INSERT INTO lists (name, policy, max_reclaims, create
 const CREATE_COUNTERS: &str = "INSERT INTO counters (id) VALUES (?1)";
 
 impl Tx for Scope<'_> {
+    fn bus_mut(&mut self) -> Option<&mut dyn BusTx> {
+        Some(self)
+    }
+
     fn mint(&mut self, count: usize) -> Result<Vec<TaskId>, StoreError> {
         self.told(self.fresh_ids(count))
     }

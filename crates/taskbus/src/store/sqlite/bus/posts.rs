@@ -1,0 +1,178 @@
+//! One message of no task: how it is written, read, buried and removed, with its tags and all that is counted of it.
+
+use rusqlite::{Row as SqlRow, params};
+use taskbus_core::bus::channel::ChannelName;
+use taskbus_core::bus::message::{Headline, MemoryRef, Message, Sort};
+use taskbus_core::name::{Identity, Label};
+use taskbus_core::time::Timestamp;
+
+use super::super::error::{Answer, Fault};
+use super::super::scope::{Scope, valid};
+use crate::store::bus::{NewMessage, Place};
+
+const WRITE: &str = "
+    INSERT INTO posts (seq, channel, standing, ages, memory_id, revision, reply_to, created_at, sender, type, tags,
+                       subject, context, client, metadata, content)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+const POST: &str = "
+    SELECT p.seq, c.name, p.sender, p.context, p.created_at, p.type, p.subject, p.content, p.reply_to, p.metadata,
+           p.memory_id, p.revision, p.tags
+    FROM posts p JOIN channels c ON c.id = p.channel WHERE p.seq = ?1";
+const STANDING: &str = "SELECT channel, standing, tags FROM posts WHERE seq = ?1";
+const BURY: &str = "UPDATE posts SET standing = 2, buried_at = ?2, embedded = 0 WHERE seq = ?1";
+const REMOVE: &str = "DELETE FROM posts WHERE seq = ?1";
+const ADD_TAG: &str = "INSERT INTO message_tags (tag, seq) VALUES (?1, ?2)";
+const DROP_TAG: &str = "DELETE FROM message_tags WHERE tag = ?1 AND seq = ?2";
+const DROP_EMBEDDING: &str = "DELETE FROM embeddings WHERE seq = ?1";
+
+/// What has become of a message, as a number in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Live = 0,
+    /// It only says that a memory was deleted.
+    Note = 1,
+    Buried = 2,
+}
+
+impl Standing {
+    pub(super) fn from_number(number: i64) -> Answer<Self> {
+        let known = [Standing::Live, Standing::Note, Standing::Buried];
+        let found = known.into_iter().find(|standing| *standing as i64 == number);
+        found.ok_or_else(|| Fault::Damaged(format!("a message has the unknown standing {number}")))
+    }
+}
+
+/// Where a message is.
+pub(super) struct Stands {
+    pub(super) channel: i64,
+    pub(super) standing: Standing,
+    tags: String,
+}
+
+impl Scope<'_> {
+    pub(super) fn write_post(&self, new: &NewMessage<'_>) -> Answer<u64> {
+        let channel = self.channel_id(new.channel)?;
+        let channel = channel
+            .ok_or_else(|| Fault::Misuse(format!("BUG: wrote to the channel {}, which is not there", new.channel)))?;
+        let seq = self.seq.get() + 1;
+        let standing = if matches!(new.place, Place::Deletion(_)) { Standing::Note } else { Standing::Live };
+        let memory = new.place.memory(seq);
+        let ages = memory.is_none() || standing == Standing::Note;
+        let (id, revision) = memory.map(|memory| (memory.id, memory.revision)).unzip();
+        let metadata = new.metadata.map(serde_json::to_string).transpose();
+        let metadata = metadata.map_err(|error| Fault::Misuse(format!("BUG: metadata is no JSON: {error}")))?;
+        let sender = new.sender.map(Identity::as_str);
+        let subject = new.subject.map(Headline::as_str);
+        self.run(
+            WRITE,
+            params![
+                seq,
+                channel,
+                standing as i64,
+                ages,
+                id,
+                revision,
+                new.reply_to,
+                new.at.as_millis(),
+                sender,
+                new.sort.as_str(),
+                joined(new.tags),
+                subject,
+                new.author.context,
+                new.author.client,
+                metadata,
+                new.content
+            ],
+        )?;
+        for tag in new.tags {
+            self.run(ADD_TAG, (tag.as_str(), seq))?;
+        }
+        self.seq.set(seq);
+        self.note_posted();
+        self.count_posted(channel, standing == Standing::Live, seq, new.at)?;
+        Ok(seq)
+    }
+
+    /// A message, whatever has become of it.
+    pub(super) fn post(&self, seq: u64) -> Answer<Option<Message>> {
+        let mut statement = self.connection.prepare_cached(POST)?;
+        let mut rows = statement.query([seq])?;
+        rows.next()?.map(message_from).transpose()
+    }
+
+    /// Where a message is; none if it is not there.
+    pub(super) fn stands(&self, seq: u64) -> Answer<Option<Stands>> {
+        let found = self
+            .one(STANDING, [seq], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?)))?;
+        let Some((channel, number, tags)) = found else { return Ok(None) };
+        Ok(Some(Stands { channel, standing: Standing::from_number(number)?, tags }))
+    }
+
+    pub(super) fn bury_post(&self, seq: u64, now: Timestamp) -> Answer<()> {
+        let Some(stands) = self.stands(seq)?.filter(|stands| stands.standing == Standing::Live) else { return Ok(()) };
+        self.run(BURY, (seq, now.as_millis()))?;
+        self.forget_beside(seq, &stands)?;
+        self.count_buried(stands.channel, now)
+    }
+
+    pub(super) fn remove_posts(&self, seqs: &[u64]) -> Answer<()> {
+        for &seq in seqs {
+            let Some(stands) = self.stands(seq)? else { continue };
+            self.run(REMOVE, [seq])?;
+            self.forget_beside(seq, &stands)?;
+            self.count_removed(stands.channel, stands.standing == Standing::Live)?;
+        }
+        Ok(())
+    }
+
+    /// Drops what is kept of a message that is delivered, beside its row.
+    fn forget_beside(&self, seq: u64, stands: &Stands) -> Answer<()> {
+        if stands.standing == Standing::Buried {
+            return Ok(());
+        }
+        for tag in stands.tags.split_whitespace() {
+            self.run(DROP_TAG, (tag, seq))?;
+        }
+        if stands.standing == Standing::Live {
+            self.run(DROP_EMBEDDING, [seq])?;
+            self.unindex(seq)?;
+        }
+        Ok(())
+    }
+}
+
+fn joined(tags: &[Label]) -> String {
+    tags.iter().map(Label::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// The tags in a text column.
+pub(super) fn tags_from(text: &str) -> Answer<Vec<Label>> {
+    text.split_whitespace().map(|tag| valid(Label::new(tag), "tag")).collect()
+}
+
+/// Who a text column names.
+pub(super) fn sender_from(name: Option<String>) -> Answer<Option<Identity>> {
+    name.map(|name| valid(Identity::new(name), "sender")).transpose()
+}
+
+/// Reads a message from the columns of `POST`.
+fn message_from(row: &SqlRow<'_>) -> Answer<Message> {
+    let (id, revision): (Option<u64>, Option<u64>) = (row.get(10)?, row.get(11)?);
+    let metadata: Option<String> = row.get(9)?;
+    let subject: Option<String> = row.get(6)?;
+    Ok(Message {
+        seq: row.get(0)?,
+        channel: valid(ChannelName::new(row.get::<_, String>(1)?), "channel")?,
+        sender: sender_from(row.get(2)?)?,
+        context: row.get(3)?,
+        created_at: Timestamp::from_millis(row.get(4)?),
+        sort: valid(Sort::new(row.get::<_, String>(5)?), "type")?,
+        subject: subject.map(|subject| valid(Headline::new(&subject), "subject")).transpose()?.flatten(),
+        content: row.get(7)?,
+        reply_to: row.get(8)?,
+        metadata: metadata.map(|text| valid(serde_json::from_str(&text), "metadata")).transpose()?,
+        memory: id.zip(revision).map(|(id, revision)| MemoryRef { id, revision }),
+        tags: tags_from(&row.get::<_, String>(12)?)?,
+        matched_tags: Vec::new(),
+    })
+}
