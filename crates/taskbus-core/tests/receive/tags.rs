@@ -3,7 +3,7 @@
 use taskbus_core::bus::receive::Received;
 use taskbus_core::bus::subscription::Source;
 
-use crate::support::{Bus, Call, seqs};
+use crate::support::{Bus, Call, IDLE_MS, seqs};
 
 const CHANNELS: [&str; 6] = ["general", "general/app", "memory", "tasks/work", "dm/Zed", "dm/Amp"];
 
@@ -61,4 +61,23 @@ fn a_filter_by_channel_leaves_the_tags_out() {
     bus.send_with("general/app", "Amp", "x", &["rust"]);
     assert!(bus.receive(Call { channels: &["general"], ..Call::default() }).messages.is_empty());
     assert_eq!(seqs(&bus.all()), [1]);
+}
+
+#[test]
+fn tags_that_were_followed_later_are_not_why_a_message_came() {
+    let mut bus = Bus::new(&["general"]);
+    bus.follow_tags(&["rust"]);
+    bus.send_with("general", "Amp", "x", &["rust", "bug"]);
+    bus.follow_tags(&["bug"]);
+    assert_eq!(tags(&bus.all()), [["rust"]]);
+}
+
+#[test]
+fn what_a_channel_does_not_bring_any_more_comes_by_its_tags() {
+    let mut bus = Bus::read(&["general"]);
+    bus.now = bus.now.plus_millis(IDLE_MS + 1);
+    bus.follow_tags(&["rust"]);
+    bus.send_with("general", "Amp", "x", &["rust"]);
+    let received = bus.all();
+    assert_eq!((received.expired.len(), tags(&received)), (1, vec![vec!["rust".to_owned()]]));
 }

@@ -5,11 +5,11 @@ use taskbus::core::bus::rules::Start;
 use taskbus::core::command::Command;
 use taskbus::core::limits;
 use taskbus::core::refusal::{Conflict, Invalid, Missing, NotRegistered, Refusal};
-use taskbus::engine::{HistoryAsk, Limits};
+use taskbus::engine::{HistoryAsk, Limits, ReceiveAsk, Span};
 use taskbus::store::read_with;
 
 use super::{drop_channel, letter, name, tagged};
-use crate::support::{Interrupted, on_every_bus, refusal};
+use crate::support::{Fault, Interrupted, Watched, on_every_bus, refusal, wish};
 
 on_every_bus! {
     fn a_message_is_kept_as_it_was_sent(place) {
@@ -107,7 +107,7 @@ on_every_bus! {
         let lost = refusal(old.post("general", &letter("x"), None));
         assert!(matches!(lost, Refusal::NotRegistered(NotRegistered::TakenOver { .. })));
         assert_eq!(refusal(old.follow("general", Start::Now)).code(), "not_registered");
-        assert_eq!(refusal(old.receive(&super::ReceiveAsk::default())).code(), "not_registered");
+        assert_eq!(refusal(old.receive(&ReceiveAsk::default())).code(), "not_registered");
     }
 
     fn a_channel_that_goes_before_the_lock_is_held_is_not_there(place) {
@@ -176,5 +176,23 @@ on_every_bus! {
         let draft = taskbus::core::command::Draft::new(taskbus::core::text::Subject::new("late").unwrap());
         let refused = refusal(zed.send(Command::Create(Box::new(draft)), None));
         assert!(matches!(refused, Refusal::NotFound(Missing::List { .. })));
+    }
+
+    fn a_write_that_fails_leaves_no_trace_and_costs_nothing(place) {
+        let mut place = place;
+        let watched = Watched::over(&mut place);
+        let zed = place.person_with("Zed", Limits { writes_per_second: 1, ..Limits::default() });
+        watched.failing(Fault::Late, || {
+            for channel in ["general", "memory", "dm/Zed"] {
+                zed.post(channel, &letter("x"), Some("k")).unwrap_err();
+            }
+            zed.follow("general", Start::Now).unwrap_err();
+            let amp = place.engine(Limits::default());
+            amp.register(&wish("Amp", Span::Heartbeat)).unwrap_err();
+        });
+        assert!(zed.engine.channels(&zed.name).unwrap().iter().all(|channel| channel.latest_seq == 0));
+        assert_eq!(refusal(zed.post("dm/Amp", &letter("x"), None)).code(), "not_found");
+        zed.post("general", &letter("x"), Some("k")).unwrap();
+        assert!(!zed.receive(&ReceiveAsk { include_own: true, ..ReceiveAsk::default() }).unwrap().is_news());
     }
 }
