@@ -36,6 +36,9 @@ impl Engine {
         let mode = ask.mode.unwrap_or(if self.limits.embedding.is_some() { Mode::Both } else { Mode::Text });
         let meaning = if mode == Mode::Text { None } else { self.meaning_of(&query.plain) };
         let unavailable = mode != Mode::Text && meaning.is_none();
+        if let Err(error) = self.store().index_texts() {
+            tracing::warn!(%error, "what was written last could not be indexed; a search may miss it");
+        }
         let found = read_with(self.store(), None, |snapshot| {
             let bus = bus(snapshot)?;
             let ranking = ranking(bus, &query, mode, meaning.as_ref(), &ask.filter(caller))?;
