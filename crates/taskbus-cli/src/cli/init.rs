@@ -6,9 +6,12 @@ use std::process::{Command, Stdio};
 use serde_json::{Map, Value, json};
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::name::{Identity, ListName};
+use taskbus_core::neighbourhood::ListRules;
 
 use super::args;
+use super::desk::Desk;
 use crate::files;
+use crate::options::Globals;
 use crate::protocol;
 use crate::repo_file::{self, RepoFile};
 use crate::repo_name;
@@ -21,7 +24,7 @@ use crate::term::safe::{display_safe, display_safe_lines};
 const IGNORED: &str = ".local/";
 
 /// Writes the files, or says what it would write.
-pub(crate) fn init(args: &args::Init) -> Result<Box<dyn Report>, Failure> {
+pub(crate) fn init(globals: Globals, args: &args::Init) -> Result<Box<dyn Report>, Failure> {
     if args.global {
         return clients(args.dry_run);
     }
@@ -29,6 +32,9 @@ pub(crate) fn init(args: &args::Init) -> Result<Box<dyn Report>, Failure> {
     let mut init = Init::plan(&repo_file::place(&cwd, home.as_deref())?, args.dry_run)?;
     if !args.dry_run {
         init.write()?;
+        if let Err(failure) = init.make_channels(globals) {
+            init.notes.push(format!("its channels are made when the first agent registers ({})", failure.words()));
+        }
     }
     init.look_for_clients();
     Ok(Box::new(init))
@@ -71,9 +77,8 @@ impl Init {
             if is_there { RepoFile::read(path)? } else { RepoFile::new(path.to_owned(), &repo_name::identity(path)?) };
         let old = is_there.then(|| file.text());
         let identity = file.identity()?;
-        for prefix in ["general/", "memory/"] {
-            let name = format!("{prefix}{identity}");
-            file.add_channel(&ChannelName::new(name).map_err(|error| Failure::text("identity", error))?)?;
+        for channel in own_channels(&identity)? {
+            file.add_channel(&channel)?;
         }
         let mut notes = Vec::new();
         for list in lists_in(&file) {
@@ -95,6 +100,15 @@ impl Init {
         }
         let writing = |error| Failure::machine(format!("{} cannot be written", self.ignore.path.display()), error);
         self.ignore.new.as_ref().map_or(Ok(()), |new| files::replace(&self.ignore.path, new, 0o644)).map_err(writing)
+    }
+
+    /// The channels of the project. Whoever registers makes them too; now they can be written to at once.
+    fn make_channels(&self, globals: Globals) -> Result<(), Failure> {
+        let desk = Desk::open(globals)?;
+        for name in own_channels(&self.identity)? {
+            desk.engine.create_channel(desk.caller()?, &name, None, ListRules::default())?;
+        }
+        Ok(())
     }
 
     fn look_for_clients(&mut self) {
@@ -123,6 +137,13 @@ impl Init {
         };
         [(self.file.path(), file), (&self.ignore.path, ignore)]
     }
+}
+
+/// The channels of a project: one to talk in, one for its memories.
+fn own_channels(identity: &Identity) -> Result<[ChannelName; 2], Failure> {
+    let named =
+        |prefix| ChannelName::new(format!("{prefix}{identity}")).map_err(|error| Failure::text("identity", error));
+    Ok([named("general/")?, named("memory/")?])
 }
 
 /// The task lists among the channels of a file.

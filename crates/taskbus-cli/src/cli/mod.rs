@@ -60,7 +60,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
         Command::Hook(event) => return Ok(hook::run(&globals, event)),
-        Command::Init(wish) => init::init(&wish)?,
+        Command::Init(wish) => init::init(globals, &wish)?,
         Command::Identity => identity::identity()?,
         Command::Setup(wish) => setup::setup(&wish)?,
         Command::Subscribe(wish) => follow::subscribe(&wish)?,

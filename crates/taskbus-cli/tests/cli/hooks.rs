@@ -66,6 +66,9 @@ fn call_of_a_subagent(tool: &str, arguments: &Value) -> Value {
 #[test]
 fn a_session_is_told_who_it_is_where_the_repository_says_so() {
     let trial = Trial::new();
+    for ending in ["", "-wal", "-shm"] {
+        let _not_there = std::fs::remove_file(trial.place.path(&format!("tasks.db{ending}")));
+    }
     let input = claude("SessionStart", &json!({"source": "startup", "model": "m"}));
     let said = trial.hook("session-start", &input).unwrap();
     let output = &said["hookSpecificOutput"];
@@ -100,16 +103,16 @@ fn a_call_of_a_subagent_gets_its_name() {
 fn the_name_of_a_subagent_stands_below_the_one_that_its_parent_took() {
     let trial = Trial::new();
     let mut server = trial.server();
-    server.ok("register", json!({"name": "widget"}));
+    server.ok("register", json!({"name": "Zed"}));
     let input = call_of_a_subagent("mcp__taskbus__task_next", &json!({"channel": "tasks/widget"}));
     let said = trial.hook("pre-tool-use", &input).unwrap();
     let arguments = said["hookSpecificOutput"]["updatedInput"].clone();
-    assert_eq!(arguments["as"], "widget/explore-a61f0c2");
+    assert_eq!(arguments["as"], "Zed/explore-a61f0c2");
     trial.cli(&["add", "one", "--create"]);
     let taken = server.ok("task_next", arguments.clone());
-    assert_eq!(taken["task"]["owner"], "widget/explore-a61f0c2", "{taken}");
+    assert_eq!(taken["task"]["owner"], "Zed/explore-a61f0c2", "{taken}");
     let own = server.ok("task_next", json!({"channel": "tasks/widget"}));
-    assert_eq!(own["idle"]["holders"][0]["owner"], "widget/explore-a61f0c2", "the parent did not take it: {own}");
+    assert_eq!(own["idle"]["holders"][0]["owner"], "Zed/explore-a61f0c2", "the parent did not take it: {own}");
 }
 
 #[test]
@@ -137,13 +140,11 @@ fn a_subagent_is_told_its_name_if_its_parent_is_there() {
     let input = claude("SubagentStart", &json!({"agent_id": "a61f0c2", "agent_type": "Explore"}));
     assert_eq!(trial.hook("subagent-start", &input), None, "there is no store");
     let mut server = trial.server();
-    server.ok("register", json!({"name": "widget"}));
+    server.ok("register", json!({"name": "Zed"}));
     let said = trial.hook("subagent-start", &input).unwrap();
     assert_eq!(said["hookSpecificOutput"]["hookEventName"], "SubagentStart");
     let text = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    for words in
-        ["Only if you were asked", "widget/explore-a61f0c2", "\"parent\": \"widget\"", "Do not start taskbus wait"]
-    {
+    for words in ["Only if you were asked", "Zed/explore-a61f0c2", "\"parent\": \"Zed\"", "Do not start taskbus wait"] {
         assert!(text.contains(words), "{text}");
     }
     drop(server);

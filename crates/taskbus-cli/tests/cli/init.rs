@@ -1,8 +1,11 @@
 //! `init` and `identity`, from outside.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::json;
+use taskbus::engine::{Engine, Limits};
+use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 
 use crate::common::{Place, Ran, git, run};
 
@@ -51,6 +54,26 @@ fn a_repository_is_made_known_once() {
         (&json!("unchanged"), &json!("unchanged"))
     );
     assert_eq!(repo.text(".local/taskbus.json").unwrap(), file);
+}
+
+#[test]
+fn the_channels_of_the_project_can_be_written_to_at_once() {
+    let repo = Repo::new("widget");
+    assert!(!repo.run(&["init"]).out.contains("channels are made when"));
+    let file = repo.place.path("home/.local/share/taskbus/taskbus.db");
+    let engine = Engine::new(Arc::new(SqliteStore::lazy(file, SqliteOptions::default())), Limits::default());
+    let channels: Vec<String> = engine.channels_all().unwrap().iter().map(|row| row.name.to_string()).collect();
+    for name in ["general/widget", "memory/widget"] {
+        assert!(channels.iter().any(|channel| channel == name), "{channels:?}");
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_had_keeps_no_repository_from_being_made_known() {
+    let repo = Repo::new("widget");
+    let ran = run(repo.place.bare(&["init"]).current_dir(&repo.root).env("TASKBUS_STORE", "sqlite:/dev/null/x.db"));
+    assert!(ran.code == 0 && ran.out.contains("its channels are made when the first agent registers"), "{ran:?}");
+    assert!(repo.text(".local/taskbus.json").is_some());
 }
 
 #[test]

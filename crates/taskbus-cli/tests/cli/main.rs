@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod demo;
 mod follow;
+mod hook_stop;
 mod hooks;
 mod init;
 mod output;

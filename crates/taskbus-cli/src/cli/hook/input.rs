@@ -47,6 +47,16 @@ impl Input {
         self.fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
+    /// Whether the agent goes on only because a hook has made it.
+    pub(super) fn goes_on_already(&self) -> bool {
+        ["stop_hook_active", "stopHookActive"].iter().any(|name| self.fields.get(*name) == Some(&Value::Bool(true)))
+    }
+
+    /// Whether the client keeps commands in the background, as Claude Code does: the others say more of themselves.
+    pub(super) fn has_background(&self) -> bool {
+        !self.fields.contains_key("turn_id") && !self.fields.contains_key("timestamp")
+    }
+
     /// An object.
     pub(super) fn object(&self, name: &str) -> Option<&Map<String, Value>> {
         self.fields.get(name).and_then(Value::as_object)

@@ -6,6 +6,7 @@
 
 mod input;
 mod moments;
+mod stop;
 mod tasks;
 mod who;
 
@@ -27,6 +28,8 @@ use crate::term::report::print_words;
 pub(crate) enum Event {
     /// A session begins or goes on: say who the agent is here
     SessionStart,
+    /// The agent wants to stop: tell it of messages that it has not seen
+    Stop,
     /// A subagent begins: say under which name it acts
     SubagentStart,
     /// A tool is about to be called: fill in the name of a subagent
@@ -56,6 +59,7 @@ fn answer(globals: &Globals, event: Event) -> Result<Option<Value>, Failure> {
     }
     match event {
         Event::SessionStart => moments::session_start(globals),
+        Event::Stop => stop::stop(globals, &input),
         Event::SubagentStart => moments::subagent_start(globals, &input),
         Event::PreToolUse => moments::pre_tool_use(globals, &input),
         Event::TaskCreated => tasks::created(globals, &input),

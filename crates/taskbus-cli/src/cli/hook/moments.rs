@@ -40,7 +40,7 @@ fn standing(globals: &Globals, engine: &Engine) -> Option<String> {
 /// Under which name a subagent acts, if its parent is at work on the bus.
 pub(super) fn subagent_start(globals: &Globals, input: &Input) -> Result<Option<Value>, Failure> {
     let Some(engine) = who::engine(globals)? else { return Ok(None) };
-    let (Some(parent), Some(name)) = (who::alive(&engine)?, own_name(input)) else { return Ok(None) };
+    let (Some(parent), Some(name)) = (who::at_work(&engine)?, own_name(input)) else { return Ok(None) };
     let text = format!(
         "Only if you were asked to use taskbus, the bus that agents share: your calls of its tools are made as \
          {parent}/{name}. If one is refused as not_registered, call register {{\"name\": \"{name}\", \"parent\": \
@@ -71,7 +71,7 @@ fn own_name(input: &Input) -> Option<String> {
 
 /// The agent above: the one that lives here, else the name that its server will make for it.
 pub(super) fn parent(globals: &Globals, input: &Input) -> Result<Option<Identity>, Failure> {
-    let alive = who::engine(globals)?.map(|engine| who::alive(&engine)).transpose()?.flatten();
+    let alive = who::engine(globals)?.map(|engine| who::at_work(&engine)).transpose()?.flatten();
     let made = || Identity::new(agent_name::of_client(CLAUDE, Some(input.text("session_id")?))).ok();
     Ok(alive.or_else(made))
 }

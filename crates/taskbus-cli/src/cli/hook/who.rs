@@ -1,4 +1,4 @@
-//! Whose hook it is: the name of the agent in the program around this process, else the name of its repository. The
+//! Whose hook it is: the agent's in the program around this process, else perhaps the one that its repository names. The
 //! store is only looked at; a hook never makes one.
 
 use std::time::Duration;
@@ -41,13 +41,25 @@ pub(super) fn repository() -> Result<Option<RepoFile>, Failure> {
     Ok(path.map(|path| RepoFile::read(&path)).transpose()?)
 }
 
-/// The agent that lives in the program around this process; else, if it lives, the one that is named like the
-/// repository.
-pub(super) fn alive(engine: &Engine) -> Result<Option<Identity>, Failure> {
-    let own = harness::around_here().map(|harness| engine.session_of_harness(harness)).transpose()?.flatten();
-    if own.is_some() {
-        return Ok(own);
+/// The agent that is at work in the program around this process.
+pub(super) fn at_work(engine: &Engine) -> Result<Option<Identity>, Failure> {
+    Ok(harness::around_here().map(|harness| engine.session_of_harness(harness)).transpose()?.flatten())
+}
+
+/// A name, and whether somebody acts under it here.
+pub(super) struct Named {
+    /// The name.
+    pub(super) name: Identity,
+    /// Whether it is at work in the program around this process.
+    pub(super) is_here: bool,
+}
+
+/// The agent at work here; else the one that is named like the repository, unless somebody else is that one now.
+pub(super) fn named(engine: &Engine) -> Result<Option<Named>, Failure> {
+    if let Some(name) = at_work(engine)? {
+        return Ok(Some(Named { name, is_here: true }));
     }
     let Some(name) = repository()?.map(|file| file.identity()).transpose()? else { return Ok(None) };
-    Ok(engine.sessions()?.into_iter().map(|session| session.name).find(|live| *live == name))
+    let is_taken = engine.sessions()?.into_iter().any(|session| session.name == name);
+    Ok((!is_taken).then_some(Named { name, is_here: false }))
 }
