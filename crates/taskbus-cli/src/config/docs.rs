@@ -33,8 +33,8 @@ environment from the current directory.
 ";
 
 const TAIL: &str = "
-`theme`, `themes`, `icons`, `icon_map` and those that begin with `tui_` are for the terminal interface. A bad value of
-the first four is only warned of, by `taskbus config`.
+`theme`, `themes`, `icons`, `icon_map`, `task_idle_hours` and those that begin with `tui_` are for the terminal interface. A
+bad value of the first four is only warned of, by `taskbus config`.
 
 Besides these, the environment knows `TASKBUS_AS` (the name to act under), `TASKBUS_LIST` (the list), `TASKBUS_CONFIG`
 (the file), `TASKBUS_DATA_DIR` (the data directory) and `TASKBUS_LOG` (a filter for the log such as `taskbus=debug`).

@@ -326,6 +326,18 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Whatever stands in a file, it is changed as it should be or left alone.
+        #[test]
+        fn no_text_is_too_odd(text in "[{}\\[\\],:\"\\\\/* \n\r\té0-9a-ntrue.+-]{0,40}") {
+            if let Ok(set) = set(&text, &PATH, &entry()) {
+                prop_assert_eq!(&read(&set).unwrap().to_value()["mcpServers"]["taskbus"], &entry());
+            }
+            let _left_alone = push(&text, &["hooks", "Stop"], &entry());
+            let _left_alone = remove(&text, &STEPS);
+        }
+    }
+
     fn objects() -> impl Strategy<Value = Value> {
         let plain = prop_oneof![
             Just(Value::Null),
