@@ -35,22 +35,31 @@ pub struct Draft {
     /// One line that says what it is.
     pub subject: Subject,
     /// The long form.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Body>,
     /// The present-continuous label.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub active_form: Option<Subject>,
     /// The parent, a live task of the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     /// Where among its siblings; none: last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// What must be done first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<TaskId>,
     /// Not ready before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     /// What a worker must match.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<Label>,
     /// Files the work touches.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub paths: BTreeSet<PathGlob>,
     /// Free data.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
 }
 
@@ -87,14 +96,18 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Planned {
     /// The name by which other tasks of the plan refer to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The task.
     pub draft: Draft,
     /// The parent: a key of the plan, or an existing id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// The blockers: keys of the plan, or existing ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<String>,
     /// Whether it is done already, as a ticked line of a checklist is; the caller becomes its owner of record.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub done: bool,
 }
 
@@ -102,44 +115,64 @@ pub struct Planned {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Patch {
     /// The new status.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
     /// The new owner; `Some(None)` clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Option<Identity>>,
     /// The new subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
     /// The new description; `Some(None)` removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Option<Body>>,
     /// The new active form; `Some(None)` removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub active_form: Option<Option<Subject>>,
     /// The new parent; `Some(None)` moves the task to the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Option<TaskId>>,
     /// The new place among its siblings.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// Blockers to add, after those to remove are gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add_blocked_by: Vec<TaskId>,
     /// Blockers to remove.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove_blocked_by: Vec<TaskId>,
     /// The lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseAsk>,
     /// The new earliest time; `Some(None)` removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Option<Timestamp>>,
     /// The new labels, replacing the old.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeSet<Label>>,
     /// The new paths, replacing the old.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<BTreeSet<PathGlob>>,
     /// Metadata to merge; `None` as a value removes the key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Option<Value>>,
     /// What came of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Note>,
     /// A remark for the history.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
     /// Make it a tombstone. Goes with no other change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub delete: bool,
     /// Bypass the owner guard, on record.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
     /// The fencing token of the caller's claim: refused if the task has moved on since.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
     /// Apply only to this revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub if_revision: Option<u64>,
 }
 
@@ -208,14 +241,18 @@ impl Patch {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Next {
     /// What the worker can do: a task's labels must all be among these.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<Label>,
     /// Only tasks below this one, at any depth.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     /// How many, 1 to 16.
     pub count: usize,
     /// The lease of what is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseAsk>,
     /// A task of the caller to complete in the same transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub complete: Option<Finish>,
 }
 

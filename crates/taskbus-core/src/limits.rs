@@ -127,3 +127,9 @@ pub const FUSION_RANK: f64 = 60.0;
 pub const EMPTY_POLLS_MAX: u32 = 3;
 /// Messages that are counted one by one before a count is left open.
 pub const PENDING_COUNTED_MAX: usize = 10_000;
+/// Memories embedded by one request.
+pub const EMBEDDING_BATCH: usize = 64;
+/// Requests that one maintenance tick makes for embeddings.
+pub const EMBEDDING_BATCHES_PER_TICK: usize = 4;
+/// The most that is read of what an inspection command writes, in bytes of each of its outputs.
+pub const INSPECTION_BYTES_MAX: usize = 64 * 1024;

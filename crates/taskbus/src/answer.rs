@@ -17,6 +17,7 @@ use taskbus_core::time::Timestamp;
 
 pub mod bus;
 pub mod memory;
+pub mod status;
 
 use self::bus::PendingView;
 

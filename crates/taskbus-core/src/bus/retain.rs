@@ -49,6 +49,12 @@ impl Step {
         Step::Embeddings,
     ];
 
+    /// Whether a store that keeps task lists only has it too.
+    #[must_use]
+    pub fn is_of_lists(self) -> bool {
+        matches!(self, Step::Abandoned | Step::Receipts)
+    }
+
     /// Its name, for a log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -68,12 +74,39 @@ impl Step {
     }
 }
 
+/// Whose turn the maintenance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Another process does it.
+    Anothers,
+    /// This process does, for longer than until its next tick.
+    Ours,
+    /// Nobody does, or this process not for long enough: it may, until this time.
+    Take {
+        /// Two intervals from now.
+        until: Timestamp,
+    },
+}
+
+/// Whose turn it is, given who did it last and until when, for a process that ticks once in an interval.
+#[must_use]
+pub fn turn(held: Option<(&str, Timestamp)>, me: &str, now: Timestamp, interval_ms: i64) -> Turn {
+    match held {
+        Some((who, until)) if who != me && until > now => Turn::Anothers,
+        Some((who, until)) if who == me && until > now.plus_millis(interval_ms) => Turn::Ours,
+        Some(_) | None => Turn::Take { until: now.plus_millis(interval_ms.saturating_mul(2)) },
+    }
+}
+
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 /// How long an empty channel is left alone: whoever made it may be about to use it. In hours.
 pub const EMPTY_CHANNEL_HOURS: i64 = 1;
 /// How long the session of a process that is gone is remembered, in hours.
 pub const ENDED_SESSION_HOURS: i64 = 24;
+
+/// Less free space than this is left where it is, for what is written next. In bytes.
+pub const SHRINK_BYTES_MIN: u64 = MIB;
 
 /// What is older than so many hours is due before this time; none when the number of hours is 0, which means never.
 #[must_use]
@@ -88,8 +121,8 @@ pub struct Seen<'a> {
     pub name: &'a ChannelName,
     /// When it was made.
     pub created_at: Timestamp,
-    /// How many messages it has, buried ones too.
-    pub rows: u64,
+    /// Whether it has no message at all, not even a buried one.
+    pub is_empty: bool,
     /// When anything last happened in it.
     pub last_activity: Option<Timestamp>,
 }
@@ -98,10 +131,10 @@ impl Seen<'_> {
     /// Whether it is of no use to anybody: empty for an hour, and no channel that every store has, nor an inbox.
     /// Whether somebody listens is asked next.
     #[must_use]
-    pub fn is_empty(&self, now: Timestamp) -> bool {
+    pub fn is_of_no_use(&self, now: Timestamp) -> bool {
         let stays = self.name.is_default() || self.name.owner().is_some();
         let old = due_before(now, EMPTY_CHANNEL_HOURS).is_some_and(|before| self.created_at < before);
-        !stays && self.rows == 0 && old
+        !stays && self.is_empty && old
     }
 
     /// Whether it is a task list in which nothing happened since that time.
@@ -170,12 +203,24 @@ mod tests {
 
     #[test]
     fn the_maintenance_has_the_order_of_the_reference() {
+        let of_lists: Vec<Step> = Step::ORDER.into_iter().filter(|step| step.is_of_lists()).collect();
+        assert_eq!(of_lists, [Step::Abandoned, Step::Receipts]);
         let names: Vec<&str> = Step::ORDER.iter().map(|step| step.as_str()).collect();
         assert_eq!(
             names.join(", "),
             "sessions, abandoned tasks, receipts, age, tombstones, empty channels, task lists, memories, capacity, \
              free space, embeddings"
         );
+    }
+
+    #[test]
+    fn one_process_does_the_maintenance_until_it_is_silent_for_two_intervals() {
+        let take = Turn::Take { until: at(3) };
+        assert_eq!(turn(None, "a", at(1), HOUR_MS), take);
+        assert_eq!(turn(Some(("b", at(2))), "a", at(1), HOUR_MS), Turn::Anothers);
+        assert_eq!(turn(Some(("b", at(1))), "a", at(1), HOUR_MS), take);
+        assert_eq!(turn(Some(("a", at(3))), "a", at(1), HOUR_MS), Turn::Ours);
+        assert_eq!(turn(Some(("a", at(2))), "a", at(1), HOUR_MS), take);
     }
 
     #[test]
@@ -187,20 +232,20 @@ mod tests {
 
     #[test]
     fn an_empty_channel_goes_after_an_hour_and_those_that_all_have_never() {
-        let seen = |channel: &str, rows, created| {
-            Seen { name: &name(channel), created_at: at(created), rows, last_activity: None }.is_empty(at(10))
+        let goes = |channel: &str, is_empty, created| {
+            Seen { name: &name(channel), created_at: at(created), is_empty, last_activity: None }.is_of_no_use(at(10))
         };
-        assert!(seen("general/app", 0, 8) && seen("tasks/app", 0, 8) && seen("x", 0, 8));
-        assert!(!seen("x", 1, 8) && !seen("x", 0, 10 - EMPTY_CHANNEL_HOURS));
+        assert!(goes("general/app", true, 8) && goes("tasks/app", true, 8) && goes("x", true, 8));
+        assert!(!goes("x", false, 8) && !goes("x", true, 10 - EMPTY_CHANNEL_HOURS));
         for stays in ["general", "memory", "dm/Zed"] {
-            assert!(!seen(stays, 0, 0), "{stays}");
+            assert!(!goes(stays, true, 0), "{stays}");
         }
     }
 
     #[test]
     fn a_list_is_idle_since_its_last_message_or_its_making() {
         let idle = |channel: &str, created, last: Option<i64>| {
-            Seen { name: &name(channel), created_at: at(created), rows: 5, last_activity: last.map(at) }
+            Seen { name: &name(channel), created_at: at(created), is_empty: false, last_activity: last.map(at) }
                 .is_idle_list(at(10))
         };
         assert!(idle("tasks/app", 1, Some(9)) && idle("tasks/app", 1, None));

@@ -1,7 +1,7 @@
 //! The one path of every write that a caller asks for, be it of a task, a message or a memory:
 //!
 //! ```text
-//! its turn ── session? receipt? state? (a read) ── write transaction:
+//! its turn ── session? receipt? state? (a read) ── inspection ── room ── write transaction:
 //!     time ── session again ── receipt again ── the body: state, rules, rows ── rate ── receipt ── commit
 //! ```
 //!
@@ -21,18 +21,38 @@ use taskbus_core::time::Timestamp;
 use super::rate::Cost;
 use super::read::Found;
 use super::{Engine, Error, receipts};
-use crate::store::{Abort, Author, SessionRow, Snapshot, Tx, read_with, write_with};
+use crate::store::{Abort, Author, SessionRow, Snapshot, StoreError, Tx, read_with, write_with};
 
 /// What a caller asks for, as receipts see it.
 pub(super) struct Asked<'a> {
     pub(super) caller: &'a Identity,
     key: Option<(&'a Key, String)>,
+    inspected: Option<Inspected<'a>>,
+    grows: bool,
+}
+
+/// What the inspection is told of a call.
+struct Inspected<'a> {
+    operation: &'static str,
+    payload: Box<dyn Fn() -> Value + 'a>,
 }
 
 impl<'a> Asked<'a> {
     /// A call without a key is never answered twice.
     pub(super) fn new(caller: &'a Identity, key: Option<&'a Key>, payload: impl FnOnce() -> Value) -> Self {
-        Self { caller, key: key.map(|key| (key, receipts::fingerprint(payload()))) }
+        let key = key.map(|key| (key, receipts::fingerprint(payload())));
+        Self { caller, key, inspected: None, grows: false }
+    }
+
+    /// The same as a write that the inspection is asked about, under this name and with this payload: the names of the
+    /// tools and of their fields.
+    pub(super) fn inspected(self, operation: &'static str, payload: impl Fn() -> Value + 'a) -> Self {
+        Self { inspected: Some(Inspected { operation, payload: Box::new(payload) }), ..self }
+    }
+
+    /// The same as a write that needs room in the store.
+    pub(super) fn growing(self) -> Self {
+        Self { grows: true, ..self }
     }
 }
 
@@ -58,6 +78,14 @@ pub(super) struct Done<T> {
     pub(super) keep: bool,
 }
 
+/// What was found out before the write lock is taken.
+enum Before<T> {
+    /// It was answered before.
+    Answered(T),
+    /// It is new, and the store may be too full for it.
+    New { full: bool },
+}
+
 impl Engine {
     /// Runs a write. `check` is what can be refused without the write lock, `list` says which list the write is
     /// about; both come after the receipt, so that a repeated call is answered whatever has happened since.
@@ -69,10 +97,17 @@ impl Engine {
         body: impl FnMut(&mut dyn Tx, &Inside<'_>) -> Result<Done<T>, Abort>,
     ) -> Result<T, Error> {
         let _turn = self.turns.take(asked);
-        if let Some(answer) = self.before(asked, check)? {
-            return Ok(answer);
-        }
+        let full = match self.before(asked, check)? {
+            Before::Answered(answer) => return Ok(answer),
+            Before::New { full } => full,
+        };
         let list = list()?;
+        if let (Some(inspector), Some(inspected)) = (&self.inspector, &asked.inspected) {
+            inspector.inspect(inspected.operation, asked.caller, &(inspected.payload)())?;
+        }
+        if full {
+            self.make_room()?;
+        }
         self.write_asked(asked, list.as_ref(), body)
     }
 
@@ -82,18 +117,26 @@ impl Engine {
         &self,
         asked: &Asked<'_>,
         mut check: impl FnMut(&dyn Snapshot) -> Found<()>,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Before<T>, Error> {
         let now = self.store.now()?;
         let known = read_with(self.store(), None, |snapshot| {
             if let Err(refusal) = self.session(snapshot, asked.caller)? {
                 return Ok(Err(refusal));
             }
             match replayed(snapshot, asked, now)? {
-                Ok(None) => Ok(check(snapshot)?.map(|()| None)),
-                given => Ok(given),
+                Ok(None) => {}
+                Ok(Some(answer)) => return Ok(Ok(Before::Answered(answer))),
+                Err(refusal) => return Ok(Err(refusal)),
             }
+            let full = asked.grows && self.is_full(snapshot)?;
+            Ok(check(snapshot)?.map(|()| Before::New { full }))
         })?;
         Ok(known?)
+    }
+
+    fn is_full(&self, snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
+        let Some(bus) = snapshot.bus() else { return Ok(false) };
+        Ok(self.budget().is_over(bus.used_bytes()?))
     }
 
     fn write_asked<T: Serialize + DeserializeOwned>(

@@ -26,6 +26,8 @@ use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
 use self::bus::Polls;
+use self::bus::embed::Embedder;
+use self::bus::inspect::Inspector;
 use self::bus::reads::Reads;
 pub use self::bus::{Follow, HistoryAsk, ReceiveAsk};
 use self::keyed::Turns;
@@ -190,10 +192,26 @@ pub struct SearchAsk {
 /// What the maintenance tick did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticked {
+    /// Sessions that ended long ago and were forgotten.
+    pub sessions: usize,
     /// Abandoned tasks that went back to their queues.
     pub reclaimed: usize,
     /// Expired receipts that were dropped.
     pub receipts: usize,
+    /// Messages that were too old.
+    pub aged: usize,
+    /// Buried messages that were removed for good.
+    pub purged: usize,
+    /// Empty channels that were dropped.
+    pub channels: usize,
+    /// Task lists that were dropped because nothing happened in them.
+    pub lists: usize,
+    /// Memories that were deleted because nobody read them.
+    pub memories: usize,
+    /// Messages that went because the store was full.
+    pub evicted: usize,
+    /// Memories that got their vectors.
+    pub embedded: usize,
 }
 
 /// What an engine takes from the world around it.
@@ -221,6 +239,8 @@ pub struct Engine {
     turns: Turns,
     reads: Reads,
     polls: Polls,
+    embedder: Option<Arc<Embedder>>,
+    inspector: Option<Inspector>,
 }
 
 impl Engine {
@@ -235,7 +255,11 @@ impl Engine {
     pub fn with_seams(store: Arc<dyn Store>, limits: Limits, seams: Seams) -> Self {
         let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second, limits.max_message_kib);
         let (names, turns, reads) = (Mutex::new(BTreeSet::new()), Turns::default(), Reads::default());
-        Self { store, seams, limits, rate, names, turns, reads, polls: Polls::default() }
+        let polls = Polls::default();
+        let embedding = limits.embedding.clone().filter(|_| store.has_bus());
+        let embedder = embedding.map(|at| Arc::new(Embedder::new(at, Arc::clone(&store))));
+        let inspector = limits.inspection.clone().map(Inspector::new);
+        Self { store, seams, limits, rate, names, turns, reads, polls, embedder, inspector }
     }
 
     /// Every list.

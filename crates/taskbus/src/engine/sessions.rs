@@ -119,11 +119,19 @@ impl Engine {
         })?)
     }
 
-    /// Ends this process's sessions at once.
+    /// Ends this process's sessions at once, and waits for what it still does in the background.
     ///
     /// # Errors
     /// [`Error`].
     pub fn close(&self) -> Result<(), Error> {
+        self.end_sessions()?;
+        if let Some(embedder) = &self.embedder {
+            embedder.finish();
+        }
+        Ok(())
+    }
+
+    fn end_sessions(&self) -> Result<(), Error> {
         if !self.beats() {
             return Ok(());
         }

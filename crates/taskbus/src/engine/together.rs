@@ -1,6 +1,8 @@
 //! Several commands as one: in one write transaction, all of them or none. What they are may depend on the list as it
 //! stands under the lock, so that a surface whose one call means several commands need not read first and hope.
 
+use std::cell::RefCell;
+
 use serde_json::Value;
 use taskbus_core::command::Command;
 use taskbus_core::decide::{self, Facts};
@@ -11,10 +13,10 @@ use super::keyed::{Asked, Done, Inside};
 use super::overview::{Overview, overview};
 use super::rate::Cost;
 use super::world::Ledger;
-use super::write::{answer, cost, outlive_leases};
+use super::write::{answer, cost, operation, outlive_leases, payload};
 use super::{Engine, Error, missing_list};
 use crate::answer::Answer;
-use crate::store::{Abort, Tx};
+use crate::store::{Abort, Tx, read_with};
 
 /// Says what to do with a list, given as it is. Asked again when the transaction has to begin anew.
 pub type Commands<'a> = dyn FnMut(&dyn Neighbourhood) -> Look<Vec<Command>> + 'a;
@@ -41,20 +43,37 @@ impl Engine {
         commands: &mut Commands<'_>,
         show: Option<usize>,
     ) -> Result<Together, Error> {
-        let asked = Asked::new(caller, None, || Value::Null);
-        let list = || Ok(Some(list.clone()));
+        let asked = Asked::new(caller, None, || Value::Null).growing();
+        let commands = RefCell::new(commands);
+        let told = || self.tell_inspector(caller, list, &mut **commands.borrow_mut()).map(|()| Some(list.clone()));
         let mut together = None;
         self.keyed(
             &asked,
             |_| Ok(Ok(())),
-            list,
+            told,
             |tx, inside| {
-                let (did, cost) = all(tx, inside, commands, show)?;
+                let (did, cost) = all(tx, inside, &mut **commands.borrow_mut(), show)?;
                 together = Some(did);
                 Ok(Done { answer: (), cost, keep: false })
             },
         )?;
         Ok(together.expect("BUG: without a key there is no receipt, so the body ran"))
+    }
+
+    /// Asks the inspection about what the commands are now; they may be others once the list is locked, but what they
+    /// say is the caller's all the same.
+    fn tell_inspector(&self, caller: &Identity, list: &ListName, commands: &mut Commands<'_>) -> Result<(), Error> {
+        let Some(inspector) = &self.inspector else { return Ok(()) };
+        let planned = read_with(self.store(), Some(list), |snapshot| {
+            if snapshot.list(list)?.is_none() {
+                return Ok(Err(missing_list(list)));
+            }
+            Ok(Ok(commands(snapshot)?))
+        })??;
+        for command in &planned {
+            inspector.inspect(operation(command), caller, &payload(command, Some(list)))?;
+        }
+        Ok(())
     }
 }
 

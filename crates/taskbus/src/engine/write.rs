@@ -1,6 +1,6 @@
 //! Running a command: which list, and then the rules inside one write transaction.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use taskbus_core::change::Kind;
 use taskbus_core::command::Command;
 use taskbus_core::decide::{self, Effect, Facts, Outcome};
@@ -23,13 +23,15 @@ pub(super) struct Call<'a> {
     command: Command,
     /// Whether a `next` that found nothing is an answer to keep, or a try among others.
     last_try: bool,
+    /// Whether an earlier try was made.
+    is_later: bool,
     /// What an earlier try completed.
     completed: Option<Written>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(request: &'a Request) -> Self {
-        Self { request, command: request.command.clone(), last_try: true, completed: None }
+        Self { request, command: request.command.clone(), last_try: true, is_later: false, completed: None }
     }
 
     /// The same call as a try after which others may come: an answer of nothing ready is not kept.
@@ -39,12 +41,50 @@ impl<'a> Call<'a> {
 
     /// The same call as a later try: what an earlier one completed is done, and told again.
     pub(super) fn later_try(self, command: Command, completed: Option<Written>) -> Self {
-        Self { command, completed, ..self }
+        Self { command, completed, is_later: true, ..self }
+    }
+
+    /// What is asked, as one that the inspection is told of: once for each call, not for each try.
+    fn told(&self, asked: Asked<'a>) -> Asked<'a> {
+        let Request { list, command, .. } = self.request;
+        let asked = if deletes(command) { asked } else { asked.growing() };
+        let operation = operation(command);
+        if self.is_later { asked } else { asked.inspected(operation, || payload(command, list.as_ref())) }
     }
 
     fn keeps(&self, answer: &Answer) -> bool {
         self.last_try || !matches!(answer, Answer::Next(taken) if taken.idle.is_some())
     }
+}
+
+/// The tool that a command is known by to the inspection; a claim, a release and a restoration are updates.
+pub(super) fn operation(command: &Command) -> &'static str {
+    match command {
+        Command::Create(_) => "task_create",
+        Command::Plan(_) => "task_plan",
+        Command::Update(..) | Command::Restore(_) => "task_update",
+        Command::Next(_) => "task_next",
+    }
+}
+
+/// What a command asks for, for the inspection.
+pub(super) fn payload(command: &Command, list: Option<&ListName>) -> Value {
+    let mut payload = match command {
+        Command::Create(draft) => json!(draft),
+        Command::Plan(tasks) => json!({"tasks": tasks}),
+        Command::Update(_, patch) => json!(patch),
+        Command::Next(next) => json!(next),
+        Command::Restore(_) => json!({"delete": false}),
+    };
+    match command {
+        Command::Update(id, _) | Command::Restore(id) => payload["task_id"] = json!(id),
+        Command::Create(_) | Command::Plan(_) | Command::Next(_) => payload["channel"] = json!(list),
+    }
+    payload
+}
+
+fn deletes(command: &Command) -> bool {
+    matches!(command, Command::Update(_, patch) if patch.delete)
 }
 
 impl Engine {
@@ -59,6 +99,7 @@ impl Engine {
     pub(super) fn run(&self, call: &Call<'_>) -> Result<Answer, Error> {
         let Request { caller, list, command, key } = call.request;
         let asked = Asked::new(caller, key.as_ref(), || json!({"list": list, "command": command}));
+        let asked = call.told(asked);
         let list = || self.list_of(call.request).map(Some);
         self.keyed(&asked, |_| Ok(Ok(())), list, |tx, inside| run(tx, call, inside))
     }

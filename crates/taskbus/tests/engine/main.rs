@@ -5,8 +5,14 @@
 mod atomic;
 mod bus;
 mod claims;
+#[cfg(feature = "embeddings")]
+mod embedding;
 mod graph;
+#[cfg(feature = "embeddings")]
+mod http;
+mod inspection;
 mod limits;
+mod maintenance;
 mod memories;
 mod reads;
 mod receipts;

@@ -105,7 +105,7 @@ on_every_store! {
         zed.claim(&b).unwrap();
         assert_eq!(watched.writes_during(|| assert_eq!(amp.engine.tick().unwrap(), Ticked::default())), 0);
         place.silence_all_but(&[&amp]);
-        let ticked = Ticked { reclaimed: 2, receipts: 0 };
+        let ticked = Ticked { reclaimed: 2, ..Ticked::default() };
         assert_eq!(watched.writes_during(|| assert_eq!(amp.engine.tick().unwrap(), ticked)), 1);
         let revision = &place.revisions(&a)[2];
         assert_eq!((&revision.task.updated.by, revision.context.as_str()), (&None, ""));

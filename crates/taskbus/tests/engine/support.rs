@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskbus::answer::memory::Found;
 use taskbus::answer::{Answer, Got, ListPage, Taken, TaskView, Written};
@@ -162,6 +162,19 @@ impl Place {
             memory: None,
             tags: Vec::new(),
             matched_tags: Vec::new(),
+        }
+    }
+
+    /// Waits until something holds that a change of the store may bring about.
+    pub(crate) fn until(&self, what: &str, holds: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let seen = self.store.version().unwrap();
+            if holds() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "never: {what}");
+            self.store.wait(seen, Duration::from_secs(1)).unwrap();
         }
     }
 
@@ -339,6 +352,7 @@ pub(crate) fn holder<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 pub(crate) struct Watched {
     inner: Arc<dyn Store>,
     pub(crate) writes: AtomicUsize,
+    failing_next: AtomicUsize,
     fault: Mutex<Fault>,
 }
 
@@ -358,7 +372,12 @@ pub(crate) enum Fault {
 impl Watched {
     pub(crate) fn over(place: &mut Place) -> Arc<Watched> {
         let inner = place.store.clone();
-        let watched = Arc::new(Watched { inner, writes: AtomicUsize::new(0), fault: Mutex::new(Fault::None) });
+        let watched = Arc::new(Watched {
+            inner,
+            writes: AtomicUsize::new(0),
+            failing_next: AtomicUsize::new(0),
+            fault: Mutex::new(Fault::None),
+        });
         place.store = watched.clone();
         watched
     }
@@ -369,6 +388,11 @@ impl Watched {
         let result = f();
         *self.fault.lock().unwrap() = Fault::None;
         result
+    }
+
+    /// Lets so many writes fail that come next.
+    pub(crate) fn fail_next(&self, count: usize) {
+        self.failing_next.store(count, Ordering::SeqCst);
     }
 
     pub(crate) fn writes_during(&self, f: impl FnOnce()) -> usize {
@@ -406,6 +430,9 @@ impl Store for Watched {
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
         self.writes.fetch_add(1, Ordering::SeqCst);
         let fault = *self.fault.lock().unwrap();
+        let fails = |left: usize| left.checked_sub(1);
+        let next = self.failing_next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok();
+        let fault = if next { Fault::Busy } else { fault };
         let busy = || Err(StoreError::Busy { store: self.describe(), waited_ms: 0 }.into());
         match fault {
             Fault::None => self.inner.write(list, f),

@@ -94,7 +94,7 @@ impl Engine {
 }
 
 /// Every channel with a row, and those that every store has.
-fn all(bus: &dyn BusSnapshot) -> Result<Vec<ChannelRow>, StoreError> {
+pub(super) fn all(bus: &dyn BusSnapshot) -> Result<Vec<ChannelRow>, StoreError> {
     let mut rows = bus.channels()?;
     for (name, _) in ChannelName::defaults() {
         if let Err(place) = rows.binary_search_by(|row| row.name.cmp(&name)) {
@@ -104,7 +104,7 @@ fn all(bus: &dyn BusSnapshot) -> Result<Vec<ChannelRow>, StoreError> {
     Ok(rows)
 }
 
-fn shown(row: ChannelRow) -> ChannelView {
+pub(super) fn shown(row: ChannelRow) -> ChannelView {
     ChannelView {
         last_activity: row.last_activity.filter(|_| row.name.list().is_some()),
         name: row.name,

@@ -44,7 +44,8 @@ impl Engine {
         change: &Revision,
         key: Option<&Key>,
     ) -> Result<Edited, Error> {
-        let asked = Asked::new(caller, key, || edit_payload(id, change));
+        let payload = || edit_payload(id, change);
+        let asked = Asked::new(caller, key, payload).inspected("edit_memory", payload).growing();
         let check = |snapshot: &dyn Snapshot| {
             let session = match self.session(snapshot, caller)? {
                 Ok(session) => session,
@@ -54,7 +55,9 @@ impl Engine {
             let found = changeable(snapshot, id, "editing")?;
             Ok(found.and_then(|(live, of)| self.sized(&memory::revised(&live, of, change, stamp)).map(|_| ())))
         };
-        self.keyed(&asked, check, || Ok(None), |tx, inside| self.edit(tx, inside, id, change))
+        let edited = self.keyed(&asked, check, || Ok(None), |tx, inside| self.edit(tx, inside, id, change))?;
+        self.memory_was_written();
+        Ok(edited)
     }
 
     /// Deletes a memory, and tells subscribers of its channel.
@@ -62,7 +65,8 @@ impl Engine {
     /// # Errors
     /// [`Error`]: `not_found`, and `validation` for a task.
     pub fn delete_memory(&self, caller: &Identity, id: u64, key: Option<&Key>) -> Result<Deleted, Error> {
-        let asked = Asked::new(caller, key, || json!({"id": id}));
+        let payload = || json!({"id": id});
+        let asked = Asked::new(caller, key, payload).inspected("delete_memory", payload);
         let check = |snapshot: &dyn Snapshot| Ok(changeable(snapshot, id, "deleting")?.map(|_| ()));
         self.keyed(
             &asked,
@@ -89,6 +93,13 @@ impl Engine {
         bus.touch_memories(&[id], Some(inside.now))?;
         let answer = Edited { seq, memory_id: id, revision: next.revision, replaced: live.seq };
         Ok(Done { answer, cost: Cost { ops: 1, bytes }, keep: true })
+    }
+
+    /// Has a memory that was just written embedded.
+    pub(super) fn memory_was_written(&self) {
+        if let Some(embedder) = &self.embedder {
+            embedder.wake();
+        }
     }
 
     /// How large a message is; refused when it is too large.

@@ -14,8 +14,12 @@ pub use self::subscribe::Follow;
 use crate::store::bus::{BusSnapshot, BusTx, ChannelRow};
 use crate::store::{Snapshot, StoreError, Tx};
 
+mod capacity;
 mod channels;
+pub(super) mod embed;
 mod history;
+pub(super) mod inspect;
+pub(super) mod maintain;
 mod memory;
 mod peek;
 mod post;
@@ -25,6 +29,7 @@ mod register;
 mod search;
 mod send;
 mod subscribe;
+mod whole;
 
 pub(super) use self::receive::Polls;
 pub(super) use self::register::{Joined, pending};

@@ -1,14 +1,12 @@
 //! Search: by text, by meaning, or both, and one page of what was found. How it is read, ranked and paged is the core's
 //! to say; which messages have the words, the store's.
 
-use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::fusion::{Hit, Nearest, Shown, fuse};
 use taskbus_core::bus::json_bytes;
 use taskbus_core::bus::query::{Mode, Query};
-use taskbus_core::bus::receive;
+use taskbus_core::bus::{receive, rules};
 use taskbus_core::limits::SEARCH_CANDIDATES_MAX;
 use taskbus_core::name::Identity;
-use taskbus_core::refusal::{Missing, Refusal};
 
 use super::bus;
 use crate::answer::memory::{Found, HitView};
@@ -32,8 +30,8 @@ impl Engine {
         self.known_caller(caller)?;
         let query = Query::parse(&ask.query)?;
         let shown = ask.cursor.as_deref().filter(|cursor| !cursor.is_empty()).map(Shown::parse).transpose()?;
-        readable(ask.channel.as_ref(), caller)?;
-        let mode = ask.mode.unwrap_or(if self.limits.embedding.is_some() { Mode::Both } else { Mode::Text });
+        ask.channel.as_ref().map_or(Ok(()), |channel| rules::check_read(channel, caller))?;
+        let mode = ask.mode.unwrap_or(if self.embedder.is_some() { Mode::Both } else { Mode::Text });
         let meaning = if mode == Mode::Text { None } else { self.meaning_of(&query.plain) };
         let unavailable = mode != Mode::Text && meaning.is_none();
         if let Err(error) = self.store().index_texts() {
@@ -60,8 +58,9 @@ impl Engine {
     }
 
     /// The query as a vector; none when nobody can make one.
-    fn meaning_of(&self, _plain: &str) -> Option<Meaning> {
-        None
+    fn meaning_of(&self, plain: &str) -> Option<Meaning> {
+        let embedder = self.embedder.as_ref()?;
+        Some(Meaning { vector: embedder.query(plain)?, model: embedder.model().to_owned() })
     }
 
     /// As many hits of a ranking as were asked for and fit into an answer, one at least.
@@ -134,13 +133,4 @@ fn ranking(
     bus.vectors(model, filter, &mut |found, vector| nearest.see(found, vector))?;
     let nearest = nearest.into_ranking();
     Ok(if mode == Mode::Both { fuse(&by_text()?, &nearest) } else { nearest })
-}
-
-/// An inbox of somebody else is not there, as far as anybody can tell.
-fn readable(channel: Option<&ChannelName>, caller: &Identity) -> Result<(), Refusal> {
-    let foreign = channel.filter(|name| !name.is_readable_by(caller));
-    match foreign.and_then(|name| Some((name, name.owner()?))) {
-        Some((name, owner)) => Err(Refusal::NotFound(Missing::Inbox { name: name.clone(), owner })),
-        None => Ok(()),
-    }
 }

@@ -1,6 +1,6 @@
 //! Sending a message, or keeping a memory, which is a message on a channel of memories.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
 use taskbus_core::bus::memory::no_task_list;
 use taskbus_core::bus::message::{Draft, MemoryRef, Message};
@@ -39,9 +39,14 @@ impl Engine {
         key: Option<&Key>,
     ) -> Result<Sent, Error> {
         let letter = Letter { sender: caller, channel, draft };
-        let asked = Asked::new(caller, key, || json!({"channel": channel, "message": draft}));
+        let payload = || payload(channel, draft);
+        let asked = Asked::new(caller, key, payload).inspected("send", payload).growing();
         let check = |snapshot: &dyn Snapshot| Ok(self.may_send(snapshot, &letter)?.map(|_| ()));
-        self.keyed(&asked, check, || Ok(None), |tx, inside| self.post(tx, &letter, inside))
+        let sent = self.keyed(&asked, check, || Ok(None), |tx, inside| self.post(tx, &letter, inside))?;
+        if sent.memory_id.is_some() {
+            self.memory_was_written();
+        }
+        Ok(sent)
     }
 
     /// The kind of channel it goes to, and how much it counts; or why it may not be sent.
@@ -112,4 +117,23 @@ impl Letter<'_> {
             matched_tags: Vec::new(),
         }
     }
+}
+
+/// What is sent, in the names of the tool; what is not said is not there.
+fn payload(channel: &ChannelName, draft: &Draft) -> Value {
+    let mut payload = json!({"channel": channel, "content": draft.content});
+    if !draft.sort.is_empty() {
+        payload["type"] = json!(draft.sort);
+    }
+    for (name, value) in [
+        ("subject", json!(draft.subject)),
+        ("reply_to", json!(draft.reply_to)),
+        ("metadata", json!(draft.metadata)),
+        ("tags", json!(Some(&draft.tags).filter(|tags| !tags.is_empty()))),
+    ] {
+        if !value.is_null() {
+            payload[name] = value;
+        }
+    }
+    payload
 }
