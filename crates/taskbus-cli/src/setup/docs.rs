@@ -21,6 +21,23 @@ is left alone. Without a client, `taskbus setup` says how far each one is; `task
 
 An entry that somebody wrote by hand stays as it is as long as it starts `taskbus mcp`; only what is missing is added.
 
+## What a repository says of its agents
+
+`taskbus init` writes `.local/taskbus.json` and keeps it out of the repository's history. It holds for the directories below
+it, up to the one with `.git`; neither `/` nor the home directory ever has one. Keys that are not in this table stay as they
+are when taskbus rewrites it.
+
+| Key | Holds |
+|---|---|
+| `identity` | The name that agents ask for here. `init` takes the name of the directory. |
+| `channels` | What they follow from their registration on. Left out: `general` and `memory`. A list without anything: nothing. |
+| `tag_subscriptions` | Sets of tags that they follow: `[[\"bug\", \"db*\"]]` are the messages that have `bug` and a tag that begins with `db`. |
+| `tags` | The tags that are approved here; advice, not a rule. |
+| `mirror_tasks` | `true`: tasks that Claude Code keeps for itself are shown on the project's list. |
+
+`taskbus subscribe CHANNEL`, `subscribe --tags bug,db*` and `unsubscribe` edit it. `taskbus identity` prints the name and how
+agents work together.
+
 ## What the hooks do
 
 A hook never stands in an agent's way: whatever goes wrong, it prints nothing, ends with 0, and leaves a line in
