@@ -10,7 +10,7 @@ use taskbus::core::limits::{EMBEDDING_BATCH, EMBEDDING_BATCHES_PER_TICK};
 use taskbus::engine::{ApiKey, EmbeddingAt, Limits, SearchAsk};
 
 use crate::http::{Asked, Server, vectors};
-use crate::support::{Person, Place, on_every_bus};
+use crate::support::{Person, Place, on_every_store};
 
 fn note(place: &Place, person: &Person, content: &str) -> u64 {
     place.remember(person, &place.draft("memory", content))
@@ -44,7 +44,7 @@ fn refuses(status: u16, part: &'static str) -> impl Fn(&Asked) -> Option<(u16, S
     }
 }
 
-on_every_bus! {
+on_every_store! {
     fn memories_are_found_by_what_they_mean(place) {
         let server = Server::start();
         let zed = place.person_with("Zed", server.limits());

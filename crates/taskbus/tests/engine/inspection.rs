@@ -12,7 +12,7 @@ use taskbus::core::text::Subject;
 use taskbus::engine::{InspectionAt, Limits};
 use tempfile::TempDir;
 
-use crate::support::{Person, Place, list, on_every_bus, race, refusal};
+use crate::support::{Person, Place, list, on_every_store, race, refusal};
 
 /// A command that writes down what it is asked, and says no to what has "secret" in it.
 struct Hook {
@@ -61,7 +61,7 @@ fn said_no<T: std::fmt::Debug>(result: Result<T, taskbus::engine::Error>) {
     assert_eq!(refused, Refusal::Inspection(Inspection::Rejected { reason: "no secrets here".to_owned() }));
 }
 
-on_every_bus! {
+on_every_store! {
     fn every_write_is_inspected_under_the_name_of_its_tool(place) {
         let hook = Hook::new();
         let zed = hook.person(&place, "Zed");

@@ -12,7 +12,7 @@ use taskbus::engine::{Limits, SearchAsk, Ticked};
 use taskbus::store::bus::{ChannelRow, MessageQuery, NoticeKind, Source, SubscriptionRow};
 use taskbus::store::{read_with, write_with};
 
-use crate::support::{Person, Place, Watched, list, on_every_bus, refusal};
+use crate::support::{Person, Place, Watched, list, on_every_store, refusal};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -71,7 +71,7 @@ fn later(place: &Place, millis: i64, alive: &[&Person]) {
     }
 }
 
-on_every_bus! {
+on_every_store! {
     fn messages_go_by_age_and_memories_and_tasks_stay(place) {
         let zed = place.person("Zed");
         place.say(&zed, "general", "old");

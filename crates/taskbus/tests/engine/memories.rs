@@ -9,7 +9,7 @@ use taskbus::core::refusal::{Invalid, Missing, Refusal};
 use taskbus::engine::{Limits, SearchAsk};
 use taskbus::store::read_with;
 
-use crate::support::{Person, Place, Watched, on_every_bus, refusal};
+use crate::support::{Person, Place, Watched, on_every_store, refusal};
 
 fn key(text: &str) -> Key {
     Key::new(text).unwrap()
@@ -43,7 +43,7 @@ fn messages(place: &Place, channel: &str) -> Vec<Message> {
     read_with(&*place.store, None, |snapshot| snapshot.bus().unwrap().messages(&query)).unwrap()
 }
 
-on_every_bus! {
+on_every_store! {
     fn a_memory_is_read_by_its_id_in_its_newest_revision(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         let id = full(&place, &zed);
