@@ -58,6 +58,7 @@ impl Scope<'_> {
         self.check_rows(&told, &mut found)?;
         self.check_beside(&told, &mut found)?;
         self.check_counters(&mut found)?;
+        self.check_bus(told.newest.iter().map(|(id, newest)| (*id, newest.1)), &mut found)?;
         let more = found.len().saturating_sub(TOLD_MAX);
         found.truncate(TOLD_MAX);
         found.extend((more > 0).then(|| format!("and {more} more")));

@@ -5,6 +5,7 @@
 //!  posts      one message: written, read, buried streams    many of them, in order
 //!  memories   revisions, reads, embeddings       texts      the full-text index and its search
 //!  upkeep     what the maintenance asks for      removal    channels, lists, everything
+//!  check      the doctor's look
 //! ```
 
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
@@ -21,6 +22,7 @@ use crate::store::bus::{
 };
 
 pub(super) mod channels;
+mod check;
 pub(super) mod following;
 pub(super) mod memories;
 pub(super) mod posts;

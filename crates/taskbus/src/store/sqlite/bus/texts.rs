@@ -109,7 +109,7 @@ impl Scope<'_> {
     }
 
     /// What a search looks at in a revision, without notes; nothing in one that deletes its task.
-    fn searched(&self, seq: u64) -> Answer<Option<Searched>> {
+    pub(super) fn searched(&self, seq: u64) -> Answer<Option<Searched>> {
         let found = self.one(DOCUMENT, [seq], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
         let Some((_, document)) = found.filter(|(kind, _)| kind != Kind::Deleted.as_str()) else { return Ok(None) };
         let read = Searched::read(&document);
@@ -117,7 +117,7 @@ impl Scope<'_> {
     }
 
     /// The notes of a task up to a revision, oldest first.
-    fn notes_until(&self, id: u64, newest: u64) -> Answer<Vec<String>> {
+    pub(super) fn notes_until(&self, id: u64, newest: u64) -> Answer<Vec<String>> {
         let (mut notes, mut at) = (Vec::new(), newest);
         while at > 0 {
             let found = self.one(NOTE, [at], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, Option<String>>(1)?)))?;

@@ -108,3 +108,5 @@ INSERT INTO upkeep (id, indexed) VALUES (0, 0);
 
 -- What a search looks at: folded words with spaces between, by the number of a message or the id of a task.
 CREATE VIRTUAL TABLE texts USING fts5 (subject, rest, content = '', contentless_delete = 1, tokenize = 'ascii');
+-- The same by word, for the doctor.
+CREATE VIRTUAL TABLE text_words USING fts5vocab (texts, instance);
