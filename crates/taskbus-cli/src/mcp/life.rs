@@ -23,8 +23,8 @@ const FLUSH: Duration = Duration::from_millis(50);
 const CLOSE: Duration = Duration::from_millis(150);
 /// Between two looks for the parent.
 const PARENT: Duration = Duration::from_secs(2);
-/// Between two maintenance ticks.
-const TICK: Duration = Duration::from_secs(60);
+/// Between two looks whether a store is open, so that maintenance has something to do.
+const OPENED: Duration = Duration::from_secs(limits::CLEANUP_INTERVAL_SECONDS);
 
 /// Runs what may block where it may. The only bridge from the tasks here to the engine.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
@@ -104,14 +104,15 @@ async fn heartbeat(desk: Arc<Desk>) {
 
 /// Mends what nobody looks at. The first delay is random, so that many processes do not do it together.
 async fn tick(desk: Arc<Desk>) {
-    sleep(random_below(TICK)).await;
+    let interval = |desk: &Desk| desk.opened().map_or(OPENED, |engine| engine.tick_interval());
+    sleep(random_below(interval(&desk))).await;
     loop {
         if let Some(engine) = desk.opened()
             && let Ok(Err(error)) = blocking(move || engine.tick()).await
         {
             tracing::warn!(%error, "a tick was missed");
         }
-        sleep(TICK).await;
+        sleep(interval(&desk)).await;
     }
 }
 
@@ -136,6 +137,6 @@ mod tests {
     #[test]
     fn the_end_comes_within_a_second() {
         assert!(DRAIN + FLUSH + CLOSE < Duration::from_secs(1));
-        assert!((0..100).all(|_| random_below(TICK) < TICK));
+        assert!((0..100).all(|_| random_below(OPENED) < OPENED));
     }
 }

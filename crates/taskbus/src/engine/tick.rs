@@ -65,7 +65,7 @@ impl Engine {
     /// # Errors
     /// [`Error`]: that of the first step that failed.
     pub fn tick(&self) -> Result<Ticked, Error> {
-        let interval = Duration::from_secs(self.limits.cleanup_interval_seconds);
+        let interval = self.tick_interval();
         let interval_ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX / 4);
         let shift = Shift { token: &self.seams.token, deadline: Instant::now() + interval / 2, interval_ms };
         let (mut ticked, mut first) = (Ticked::default(), None);
@@ -83,6 +83,12 @@ impl Engine {
             }
         }
         first.map_or(Ok(ticked), Err)
+    }
+
+    /// The time between two ticks of a process.
+    #[must_use]
+    pub fn tick_interval(&self) -> Duration {
+        Duration::from_secs(self.limits.cleanup_interval_seconds)
     }
 
     fn step(&self, step: Step, shift: &Shift<'_>, ticked: &mut Ticked) -> Result<(), Error> {

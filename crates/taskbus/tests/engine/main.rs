@@ -14,6 +14,7 @@ mod inspection;
 mod limits;
 mod maintenance;
 mod memories;
+mod processes;
 mod reads;
 mod receipts;
 mod reclaim;
