@@ -52,6 +52,8 @@ pub(crate) struct Change {
     pub(crate) backup: Option<PathBuf>,
     /// The lines that go and come.
     pub(crate) lines: Vec<String>,
+    /// Whether all of the file is ours, so that nobody needs to see it line by line.
+    pub(crate) is_ours: bool,
     old: Option<Vec<u8>>,
     new: Option<Vec<u8>>,
     mode: u32,
@@ -68,7 +70,8 @@ pub(super) fn plan(work: &Work, way: Way) -> Result<Change, Failure> {
     };
     let Fate { action, new, backup } = fate.map_err(|refused| refusal(work, &refused, way))?;
     let lines = if action == Action::Keep { Vec::new() } else { lines(old.as_deref(), new.as_deref()) };
-    Ok(Change { path: work.path.clone(), really, action, backup, lines, old, new, mode: work.mode })
+    let is_ours = matches!(work.edits[..], [Edit::Whole(_)]);
+    Ok(Change { path: work.path.clone(), really, action, backup, lines, is_ours, old, new, mode: work.mode })
 }
 
 /// Does it. A file that was changed in the meantime is left alone.

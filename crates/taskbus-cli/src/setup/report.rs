@@ -71,8 +71,11 @@ impl Change {
                 display_safe(&really.to_string_lossy())
             ));
         }
+        if self.is_ours && matches!(self.action, Action::Create | Action::Change) {
+            text.push_str(" (the skill that tells agents how to use it)");
+        }
         text.push('\n');
-        if self.action != Action::Restore && self.action != Action::Delete {
+        if self.action != Action::Restore && self.action != Action::Delete && !self.is_ours {
             text.extend(self.lines.iter().map(|line| format!("    {}\n", display_safe(line))));
         }
         text
