@@ -154,28 +154,26 @@ on_every_store! {
         assert_eq!(held_by(&poe.get(&id).task), ("pending", None));
         assert_eq!(place.person("Zed").name.as_str(), "Zed2");
     }
-}
 
-#[test]
-fn a_hook_finds_the_name_that_its_agent_registered_last() {
-    let place = crate::support::memory();
-    let engine = place.engine(Limits::default());
-    let ours = Harness { pid: 7, start: 100 };
-    let register = |name, parent: Option<&str>, harness| {
-        place.clock.advance(1);
-        let parent = parent.map(str::to_owned);
-        engine.register(&Registration { parent, harness, ..wish(name, Span::Heartbeat) }).unwrap();
-    };
-    assert_eq!(engine.session_of_harness(ours).unwrap(), None);
-    register("Zed", None, Some(ours));
-    register("Amp", None, Some(ours));
-    register("child", Some("Amp"), Some(ours));
-    register("Roo", None, Some(Harness { pid: 7, start: 101 }));
-    register("Jan", None, None);
-    let found = |harness| engine.session_of_harness(harness).unwrap().map(String::from);
-    assert_eq!(found(ours).as_deref(), Some("Amp"), "not the child, not another process of that id");
-    assert_eq!(found(Harness { pid: 7, start: 0 }).as_deref(), Some("Roo"), "without a start the id decides");
-    assert_eq!(found(Harness { pid: 8, start: 0 }), None);
-    place.clock.advance(30_001);
-    assert_eq!(found(ours), None);
+    fn a_hook_finds_the_name_that_its_agent_registered_last(place) {
+        let engine = place.engine(Limits::default());
+        let ours = Harness { pid: 7, start: 100 };
+        let register = |name, parent: Option<&str>, harness| {
+            place.clock.advance(1);
+            let parent = parent.map(str::to_owned);
+            engine.register(&Registration { parent, harness, ..wish(name, Span::Heartbeat) }).unwrap();
+        };
+        assert_eq!(engine.session_of_harness(ours).unwrap(), None);
+        register("Zed", None, Some(ours));
+        register("Amp", None, Some(ours));
+        register("child", Some("Amp"), Some(ours));
+        register("Roo", None, Some(Harness { pid: 7, start: 101 }));
+        register("Jan", None, None);
+        let found = |harness| engine.session_of_harness(harness).unwrap().map(String::from);
+        assert_eq!(found(ours).as_deref(), Some("Amp"), "not the child, not another process of that id");
+        assert_eq!(found(Harness { pid: 7, start: 0 }).as_deref(), Some("Roo"), "without a start the id decides");
+        assert_eq!(found(Harness { pid: 8, start: 0 }), None);
+        place.clock.advance(30_001);
+        assert_eq!(found(ours), None);
+    }
 }

@@ -7,7 +7,7 @@ use taskbus::core::refusal::{Conflict, Invalid, Refusal};
 use taskbus::engine::{Error, HistoryAsk, Limits};
 
 use super::name;
-use crate::support::{Person, Watched, on_every_bus, refusal};
+use crate::support::{Person, Watched, on_every_store, refusal};
 
 fn create(person: &Person, channel: &str, kind: Option<ChannelKind>) -> Result<ChannelKind, Error> {
     let made = person.engine.create_channel(&person.name, &name(channel), kind, ListRules::default())?;
@@ -19,7 +19,7 @@ fn listed(person: &Person) -> Vec<String> {
     person.engine.channels(&person.name).unwrap().into_iter().map(|channel| channel.name.into()).collect()
 }
 
-on_every_bus! {
+on_every_store! {
     fn a_name_says_what_kind_of_channel_it_is(place) {
         let zed = place.person("Zed");
         let (ordinary, memory) = (Some(ChannelKind::Ordinary), Some(ChannelKind::Memory));

@@ -5,7 +5,7 @@ use taskbus::core::refusal::Refusal;
 use taskbus::engine::HistoryAsk;
 
 use super::{contents, letter, name};
-use crate::support::{Person, on_every_bus, refusal, wish};
+use crate::support::{Person, on_every_store, refusal, wish};
 
 fn history(person: &Person, channel: &str) -> Result<usize, Refusal> {
     match person.engine.history(&person.name, &HistoryAsk::of(name(channel))) {
@@ -14,7 +14,7 @@ fn history(person: &Person, channel: &str) -> Result<usize, Refusal> {
     }
 }
 
-on_every_bus! {
+on_every_store! {
     fn a_message_waits_in_the_inbox_of_who_is_not_there(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         zed.say("dm/Amp", "while you are here");

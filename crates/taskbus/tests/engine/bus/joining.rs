@@ -7,7 +7,7 @@ use taskbus::core::limits;
 use taskbus::engine::{HistoryAsk, Limits, Registration, Span};
 
 use super::{contents, name, tagged};
-use crate::support::{Person, Place, on_every_bus, wish};
+use crate::support::{Person, Place, on_every_store, wish};
 
 fn texts(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
@@ -24,7 +24,7 @@ fn take(place: &Place, wish: &Registration) -> (Person, Registered) {
     (Person { engine, name: registered.name.clone() }, registered)
 }
 
-on_every_bus! {
+on_every_store! {
     fn a_name_that_comes_back_goes_on_where_it_was(place) {
         let zed = place.person("Zed");
         let (amp, first) = take(&place, &wish("Amp", Span::Heartbeat));

@@ -9,7 +9,7 @@ use taskbus::core::name::Identity;
 use taskbus::engine::{Limits, ReceiveAsk};
 
 use super::{contents, name};
-use crate::support::{Watched, on_every_bus, refusal};
+use crate::support::{Watched, on_every_store, refusal};
 
 const LONG: Duration = Duration::from_secs(40);
 const SHORT: Duration = Duration::from_millis(20);
@@ -18,7 +18,7 @@ fn of(channels: &[&str]) -> PeekAsk {
     PeekAsk { channels: channels.iter().map(|text| name(text)).collect(), include_own: false }
 }
 
-on_every_bus! {
+on_every_store! {
     fn a_look_needs_no_session_and_leaves_no_trace(place) {
         let mut place = place;
         let watched = Watched::over(&mut place);

@@ -10,9 +10,9 @@ use taskbus::engine::ReceiveAsk;
 use taskbus::store::write_with;
 
 use super::{contents, name, seqs};
-use crate::support::{Watched, on_every_bus};
+use crate::support::{Watched, on_every_store};
 
-on_every_bus! {
+on_every_store! {
     fn a_batch_survives_the_process_that_received_it(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         amp.follow("general", Start::Now).unwrap();

@@ -9,9 +9,9 @@ use taskbus::engine::{HistoryAsk, Limits, ReceiveAsk, Span};
 use taskbus::store::read_with;
 
 use super::{drop_channel, letter, name, tagged};
-use crate::support::{Fault, Interrupted, Watched, on_every_bus, refusal, wish};
+use crate::support::{Fault, Interrupted, Watched, on_every_store, refusal, wish};
 
-on_every_bus! {
+on_every_store! {
     fn a_message_is_kept_as_it_was_sent(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         let first = zed.say("general", "first");

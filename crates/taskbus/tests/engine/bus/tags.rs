@@ -5,11 +5,11 @@ use taskbus::core::limits;
 use taskbus::engine::{ReceiveAsk, Registration, Span};
 
 use super::{contents, tagged};
-use crate::support::{on_every_bus, wish};
+use crate::support::{on_every_store, wish};
 
 const HOUR: i64 = 3_600_000;
 
-on_every_bus! {
+on_every_store! {
     fn tagged_messages_come_from_ordinary_channels_that_are_not_followed(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         zed.make("general/app");

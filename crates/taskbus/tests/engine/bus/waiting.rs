@@ -10,7 +10,7 @@ use taskbus::core::refusal::{Invalid, Refusal};
 use taskbus::engine::{Error, ReceiveAsk};
 
 use super::{contents, waiting};
-use crate::support::{Person, Watched, on_every_bus, refusal};
+use crate::support::{Person, Watched, on_every_store, refusal};
 
 const LONG: Duration = Duration::from_secs(40);
 const SHORT: Duration = Duration::from_millis(20);
@@ -34,7 +34,7 @@ fn while_waiting(person: &Person, ask: &ReceiveAsk, f: impl FnOnce()) -> Result<
     })
 }
 
-on_every_bus! {
+on_every_store! {
     fn a_waiting_call_returns_when_somebody_sends(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         amp.follow("general", Start::Now).unwrap();
