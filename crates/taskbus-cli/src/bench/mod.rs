@@ -4,6 +4,7 @@
 //! Reads and calls that need not wait for the disk are compared with a commit that does not wait either.
 
 mod field;
+mod mail;
 mod raw;
 mod report;
 mod samples;
@@ -14,6 +15,7 @@ use taskbus::engine::Error;
 use taskbus::store::View;
 
 use self::field::{Field, Hub, Mode};
+use self::mail::Mail;
 use self::raw::Raw;
 use self::report::BenchReport;
 use self::samples::{Name, Samples};
@@ -54,14 +56,14 @@ fn sizes(args: &Bench) -> Vec<Size> {
 /// Measures.
 pub(crate) fn run(_: &Globals, args: &Bench) -> Result<Box<dyn Report>, Failure> {
     let sizes = sizes(args);
-    let total = sizes.iter().map(|size| size.tasks + size.samples).sum::<usize>() as u64;
+    let total = sizes.iter().map(|size| 2 * size.tasks + size.samples).sum::<usize>() as u64;
     let progress = Progress::new(total);
     let mut samples = Samples::default();
     let mut before = 0;
     for size in &sizes {
         let done = |steps: u64| progress.set(before + steps);
         measure(*size, args.dir.as_deref(), &mut samples, &progress, &done)?;
-        before += (size.tasks + size.samples) as u64;
+        before += (2 * size.tasks + size.samples) as u64;
     }
     drop(progress);
     Ok(Box::new(BenchReport::new(&samples, &sizes.iter().map(|size| size.tasks).collect::<Vec<_>>())))
@@ -88,6 +90,21 @@ fn measure(
         }
         cursor = reads(&field, size.tasks, cursor.as_ref(), samples)?;
         done((size.tasks + turn) as u64);
+    }
+    deliveries(size, place.path(), samples, progress, &|messages| done((size.tasks + size.samples) as u64 + messages))
+}
+
+/// The next batch of many readers of one channel.
+fn deliveries(
+    size: Size,
+    dir: &Path,
+    samples: &mut Samples,
+    progress: &Progress,
+    filled: &dyn Fn(u64),
+) -> Result<(), Failure> {
+    progress.doing(&format!("filling a channel with {} messages", size.tasks));
+    for took in Mail::fill(dir, size.tasks, filled)?.receive()? {
+        samples.add(Name::Receive, Mode::Relaxed, size.tasks, took);
     }
     Ok(())
 }

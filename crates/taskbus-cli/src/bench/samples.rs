@@ -26,6 +26,8 @@ pub(super) enum Name {
     ReadyPage,
     /// Looking for the abandoned when there are none.
     Tick,
+    /// Receiving the next 100 messages, with 50 readers.
+    Receive,
 }
 
 /// A bar: a figure and what it should be at most.
@@ -75,10 +77,11 @@ const TARGETS: [Target; 13] = [
 ];
 
 /// How much a call may cost more on the largest list than on the smallest.
-const GROWTH: [Target; 3] = [
+const GROWTH: [Target; 4] = [
     target(Name::Next, "next_relaxed", Mode::Relaxed, 1.5),
     target(Name::Page, "page", Mode::Relaxed, 4.0),
     target(Name::ReadyPage, "ready_page", Mode::Relaxed, 4.0),
+    target(Name::Receive, "receive", Mode::Relaxed, 1.5),
 ];
 
 /// Every time that was taken.
