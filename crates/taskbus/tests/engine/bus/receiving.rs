@@ -1,16 +1,17 @@
 //! Receiving: across processes, after evictions, in the order of everything, and at what cost.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use taskbus::core::bus::receive::Received;
 use taskbus::core::bus::rules::Start;
 use taskbus::core::command::Patch;
 use taskbus::core::limits;
-use taskbus::engine::ReceiveAsk;
+use taskbus::engine::{Limits, ReceiveAsk, Span};
 use taskbus::store::write_with;
 
 use super::{contents, name, seqs};
-use crate::support::{Watched, on_every_store};
+use crate::support::{Person, Watched, on_every_store};
 
 on_every_store! {
     fn a_batch_survives_the_process_that_received_it(place) {
@@ -124,7 +125,7 @@ on_every_store! {
     }
 
     fn a_small_result_still_brings_everything(place) {
-        let limits = taskbus::engine::Limits { result_default_kib: 1, ..taskbus::engine::Limits::default() };
+        let limits = Limits { result_default_kib: 1, ..Limits::default() };
         let (zed, amp) = (place.person("Zed"), place.person_with("Amp", limits));
         amp.follow("general", Start::Now).unwrap();
         let sent: Vec<u64> = (0..20).map(|n| zed.say("general", &format!("{n} {}", "x".repeat(n * 60)))).collect();
@@ -136,4 +137,38 @@ on_every_store! {
         }
         assert_eq!(got, sent);
     }
+}
+
+/// Fifty readers at different places of a channel, and how long the next hundred messages take one of them, by the
+/// median.
+fn next_hundred(history: usize) -> Duration {
+    let place = crate::support::sqlite();
+    let limits = Limits { result_default_kib: 64, ..Limits::default() };
+    let zed = place.person_with("Zed", limits);
+    let readers: Vec<Person> = (0..50)
+        .map(|n| {
+            place.flood(&zed, "general", (history - 100) / 50);
+            let reader = place.join(zed.engine.clone(), &format!("reader {n}"), Span::Heartbeat);
+            reader.follow("general", Start::Now).unwrap();
+            reader
+        })
+        .collect();
+    place.flood(&zed, "general", 100);
+    let mut times: Vec<Duration> = readers
+        .iter()
+        .map(|reader| {
+            let start = Instant::now();
+            assert_eq!(reader.all().messages.len(), 100);
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[25]
+}
+
+#[test]
+fn the_next_batch_takes_no_longer_when_the_history_is_long() {
+    // Others may keep this machine busy; a scan of the history would take many times as long.
+    let is_flat = || next_hundred(30_000) < 3 * next_hundred(1_000);
+    assert!(is_flat() || is_flat());
 }
