@@ -32,6 +32,11 @@ clients *args:
 bench *args:
     cargo run --release -- bench {{args}}
 
+# taskbus beside other task lists for agents, installed into a temporary directory: the same work, turn by turn.
+peers *args:
+    cargo build --release
+    bench/peers/run {{args}}
+
 # The library's documentation, opened in a browser.
 docs:
     cargo doc --no-deps --workspace --open
