@@ -47,21 +47,6 @@ macro_rules! on_every_store {
 }
 pub(crate) use on_every_store;
 
-/// The same, on every store that has a bus.
-macro_rules! on_every_bus {
-    ($(fn $name:ident($place:ident) $body:block)*) => {
-        $(fn $name($place: $crate::support::Place) $body)*
-
-        mod memory {
-            $(#[test]
-            fn $name() {
-                super::$name($crate::support::memory());
-            })*
-        }
-    };
-}
-pub(crate) use on_every_bus;
-
 /// A store to test on.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
