@@ -36,6 +36,15 @@ pub(crate) struct Desk {
     caller: OnceCell<Identity>,
 }
 
+/// What a command wrote may still be turned into vectors: that is waited for.
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if let Err(error) = self.engine.close() {
+            tracing::warn!(%error, "the sessions will end by themselves");
+        }
+    }
+}
+
 impl Desk {
     /// Opens the store.
     pub(crate) fn open(globals: Globals) -> Result<Self, Failure> {

@@ -29,13 +29,15 @@ pub enum Step {
     Capacity,
     /// Free space is given back.
     Shrink,
+    /// Texts that were written since are taken into the index, so that the next search need not.
+    Texts,
     /// Memories without a vector get one.
     Embeddings,
 }
 
 impl Step {
     /// Every step, in the order in which they run.
-    pub const ORDER: [Step; 11] = [
+    pub const ORDER: [Step; 12] = [
         Step::Sessions,
         Step::Abandoned,
         Step::Receipts,
@@ -46,6 +48,7 @@ impl Step {
         Step::Memories,
         Step::Capacity,
         Step::Shrink,
+        Step::Texts,
         Step::Embeddings,
     ];
 
@@ -69,6 +72,7 @@ impl Step {
             Step::Memories => "memories",
             Step::Capacity => "capacity",
             Step::Shrink => "free space",
+            Step::Texts => "texts",
             Step::Embeddings => "embeddings",
         }
     }
@@ -209,7 +213,7 @@ mod tests {
         assert_eq!(
             names.join(", "),
             "sessions, abandoned tasks, receipts, age, tombstones, empty channels, task lists, memories, capacity, \
-             free space, embeddings"
+             free space, texts, embeddings"
         );
     }
 

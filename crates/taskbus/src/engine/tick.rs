@@ -103,6 +103,7 @@ impl Engine {
             Step::Memories => ticked.memories = self.expire_memories(shift)?,
             Step::Capacity => ticked.evicted = self.evict_over_budget(shift)?,
             Step::Shrink => self.give_back_space(shift)?,
+            Step::Texts => self.store.index_texts()?,
             Step::Embeddings => ticked.embedded = self.embed_missing(shift)?,
         }
         Ok(())

@@ -280,6 +280,9 @@ on_every_store! {
             let idle = || assert_eq!(amp.engine.tick().unwrap(), Ticked::default());
             assert_eq!(watched.writes_during(idle), 0);
         }
+        let version = place.store.version().unwrap();
+        amp.engine.tick().unwrap();
+        assert_eq!(place.store.version().unwrap(), version, "not even behind the seam");
     }
 
     fn one_process_does_the_maintenance_at_a_time(place) {

@@ -400,6 +400,10 @@ impl Store for Watched {
         self.inner.describe()
     }
 
+    fn index_texts(&self) -> Result<(), StoreError> {
+        self.inner.index_texts()
+    }
+
     fn now(&self) -> Result<Timestamp, StoreError> {
         self.inner.now()
     }
