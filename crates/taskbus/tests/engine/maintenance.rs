@@ -1,14 +1,16 @@
 //! What the tick does on a bus: what goes, what stays, who may do it, and what it costs when there is nothing to do.
 
 use taskbus::core::bus::channel::{ChannelKind, ChannelName};
-use taskbus::core::bus::message::{Content, Revision, Sort};
+use taskbus::core::bus::message::{Content, Message, Revision, Sort};
+use taskbus::core::bus::rules::Start;
+use taskbus::core::bus::tag::{self, TagPattern, TagSet};
 use taskbus::core::limits::{
     CLEANUP_INTERVAL_SECONDS, MEMORY_EXPIRY_HOURS, MESSAGE_RETENTION_HOURS, STORE_BUDGET_MIB, TASK_EXPIRY_HOURS,
     TOMBSTONE_MIN_HOURS,
 };
 use taskbus::core::name::Key;
 use taskbus::core::refusal::Refusal;
-use taskbus::engine::{Limits, SearchAsk, Ticked};
+use taskbus::engine::{Follow, Limits, SearchAsk, Ticked};
 use taskbus::store::bus::{ChannelRow, MessageQuery, NoticeKind, Source, SubscriptionRow};
 use taskbus::store::{read_with, write_with};
 
@@ -121,6 +123,41 @@ on_every_store! {
         later(&place, MESSAGE_RETENTION_HOURS * HOUR_MS, &[&zed]);
         zed.engine.tick().unwrap();
         assert_eq!(texts(&place, "memory"), ["two"], "the note of a deletion ages like a message");
+    }
+
+    fn what_goes_takes_its_tags_along(place) {
+        let zed = place.person("Zed");
+        let tagged = |channel: &str| Message { tags: tag::normalize(&["go"]).unwrap(), ..place.draft(channel, "tagged") };
+        place.post(&zed, &tagged("general"));
+        let id = place.remember(&zed, &tagged("memory"));
+        let patterns = [TagPattern::new("g*").unwrap()];
+        let found = |channel: Option<&ChannelName>| {
+            let query = MessageQuery { channel, any_tags: &patterns, ..MessageQuery::anywhere(0, 10) };
+            read_with(&*place.store, None, |s| s.bus().unwrap().messages(&query)).unwrap().len()
+        };
+        let memory = ChannelName::memory();
+        assert_eq!((found(None), found(Some(&memory))), (1, 1));
+        zed.engine.delete_memory(&zed.name, id, None).unwrap();
+        later(&place, MESSAGE_RETENTION_HOURS * HOUR_MS + 1, &[&zed]);
+        zed.engine.tick().unwrap();
+        assert_eq!((found(None), found(Some(&memory))), (0, 0));
+        let fresh = place.say(&zed, "general", "not tagged");
+        assert_eq!(found(None), 0, "and nobody inherits them: {fresh}");
+    }
+
+    fn what_an_identity_follows_by_tags_survives_the_sweeps(place) {
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let set = TagSet::new(&["go"]).unwrap();
+        zed.engine.subscribe(&zed.name, &Follow::Tags(set), Start::Now).unwrap();
+        zed.create("the list stays");
+        make(&place, "general/empty");
+        later(&place, 2 * HOUR_MS, &[&amp]);
+        assert_eq!(amp.engine.tick().unwrap().channels, 1);
+        let rows = read_with(&*place.store, None, |s| s.bus().unwrap().subscriptions(&zed.name)).unwrap();
+        let sources: Vec<String> = rows.iter().map(|row| row.source.to_string()).collect();
+        assert_eq!(sources, ["tags/", "dm/Zed"]);
+        let sets = read_with(&*place.store, None, |s| s.bus().unwrap().tag_sets(&zed.name)).unwrap();
+        assert_eq!(sets.len(), 1);
     }
 
     fn an_empty_channel_goes_when_nobody_who_is_there_listens(place) {
