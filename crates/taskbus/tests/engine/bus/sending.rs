@@ -195,4 +195,17 @@ on_every_store! {
         zed.post("general", &letter("x"), Some("k")).unwrap();
         assert!(!zed.receive(&ReceiveAsk { include_own: true, ..ReceiveAsk::default() }).unwrap().is_news());
     }
+
+    fn numbers_that_no_store_reaches_are_only_numbers(place) {
+        let zed = place.person("Zed");
+        zed.say("general", "x");
+        let shown = |before, after| {
+            let ask = HistoryAsk { before, after, ..HistoryAsk::of(name("general")) };
+            zed.engine.history(&zed.name, &ask).unwrap().messages.len()
+        };
+        assert_eq!([shown(Some(u64::MAX), None), shown(Some(0), None), shown(None, Some(u64::MAX))], [1, 0, 0]);
+        let reply = Draft { reply_to: Some(u64::MAX), ..letter("x") };
+        assert_eq!(refusal(zed.post("general", &reply, None)).code(), "not_found");
+        assert_eq!(refusal(zed.engine.memory(&zed.name, u64::MAX)).code(), "not_found");
+    }
 }

@@ -82,4 +82,14 @@ on_every_store! {
         amp.follow_tags(&["rust"]);
         assert_eq!(contents(&amp.all()), ["between"]);
     }
+
+    fn the_maintenance_leaves_what_is_followed_alone(place) {
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        amp.follow_tags(&["rust"]);
+        amp.follow("memory", Start::Now).unwrap();
+        zed.engine.tick().unwrap();
+        zed.post("general", &tagged("by its tags", &["rust"]), None).unwrap();
+        zed.say("memory", "in a channel that had no row");
+        assert_eq!(contents(&amp.all()), ["by its tags", "in a channel that had no row"]);
+    }
 }

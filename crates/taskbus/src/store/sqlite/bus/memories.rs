@@ -7,6 +7,7 @@ use taskbus_core::time::Timestamp;
 use super::super::error::{Answer, Fault};
 use super::super::scope::Scope;
 use super::super::tree::as_limit;
+use super::streams::can_be;
 use crate::store::bus::{EmbeddingCounts, Found, MessageFilter};
 
 const LIVE: &str = "
@@ -60,6 +61,9 @@ impl Scope<'_> {
     }
 
     pub(super) fn live_memory(&self, id: u64) -> Answer<Option<Message>> {
+        if !can_be(id) {
+            return Ok(None);
+        }
         if let Some(seq) = self.live_revision(id)? {
             return self.post(seq);
         }
@@ -70,6 +74,9 @@ impl Scope<'_> {
     }
 
     pub(super) fn kept_revisions(&self, id: u64, limit: usize) -> Answer<Vec<Message>> {
+        if !can_be(id) {
+            return Ok(Vec::new());
+        }
         let seqs: Vec<u64> = self.all(REVISIONS, (id, as_limit(limit)), |row| row.get(0))?;
         if seqs.is_empty() {
             return self.revisions_of_task(id, limit);

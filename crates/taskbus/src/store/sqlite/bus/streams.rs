@@ -96,6 +96,11 @@ impl Looked {
     }
 }
 
+/// Whether a number can be that of anything here; a caller may name any.
+pub(super) fn can_be(number: u64) -> bool {
+    i64::try_from(number).is_ok()
+}
+
 impl Scope<'_> {
     pub(super) fn messages_for(&self, query: &MessageQuery<'_>) -> Answer<Vec<Message>> {
         let seqs = self.passing(query)?.into_iter();
@@ -108,6 +113,9 @@ impl Scope<'_> {
 
     /// A message that is delivered, or a revision.
     pub(super) fn delivered(&self, seq: u64) -> Answer<Option<Message>> {
+        if !can_be(seq) {
+            return Ok(None);
+        }
         match self.stands(seq)? {
             Some(stands) if stands.standing == Standing::Buried => Ok(None),
             Some(_) => self.post(seq),
