@@ -179,6 +179,12 @@ impl Budget {
         used_bytes > self.mib.saturating_mul(MIB)
     }
 
+    /// Whether a store of so many bytes is so far from full that a second of writing does not fill it.
+    #[must_use]
+    pub fn has_headroom(self, used_bytes: u64) -> bool {
+        used_bytes.saturating_add(HEADROOM_BYTES) <= self.mib.saturating_mul(MIB)
+    }
+
     /// Whether an eviction has freed enough.
     #[must_use]
     pub fn is_met(self, used_bytes: u64) -> bool {
@@ -186,6 +192,9 @@ impl Budget {
         used_bytes <= self.mib.saturating_mul(MIB) / 100 * kept
     }
 }
+
+/// More than is written in a second.
+const HEADROOM_BYTES: u64 = 64 * MIB;
 
 /// So many bytes in whole MiB, as people are told.
 #[must_use]
@@ -268,6 +277,7 @@ mod tests {
     fn an_eviction_begins_above_the_budget_and_ends_well_below() {
         let budget = Budget { mib: 100, free_percent: 25 };
         assert!(!budget.is_over(100 * MIB) && budget.is_over(100 * MIB + 1));
+        assert!(budget.has_headroom(36 * MIB) && !budget.has_headroom(36 * MIB + 1));
         assert!(budget.is_met(75 * MIB) && !budget.is_met(75 * MIB + 1));
         assert_eq!((mib(0), mib(1), mib(MIB), mib(MIB + 1)), (0, 1, 1, 2));
     }

@@ -21,7 +21,7 @@ use taskbus_core::time::Timestamp;
 use super::rate::Cost;
 use super::read::Found;
 use super::{Engine, Error, receipts};
-use crate::store::{Abort, Author, SessionRow, Snapshot, StoreError, Tx, read_with, write_with};
+use crate::store::{Abort, Author, SessionRow, Snapshot, Tx, read_with, write_with};
 
 /// What a caller asks for, as receipts see it.
 pub(super) struct Asked<'a> {
@@ -132,11 +132,6 @@ impl Engine {
             Ok(check(snapshot)?.map(|()| Before::New { full }))
         })?;
         Ok(known?)
-    }
-
-    fn is_full(&self, snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
-        let Some(bus) = snapshot.bus() else { return Ok(false) };
-        Ok(self.budget().is_over(bus.used_bytes()?))
     }
 
     fn write_asked<T: Serialize + DeserializeOwned>(

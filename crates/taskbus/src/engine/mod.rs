@@ -26,6 +26,7 @@ use taskbus_core::task::Status;
 use taskbus_core::time::Timestamp;
 
 use self::bus::Polls;
+use self::bus::capacity::Room;
 use self::bus::embed::Embedder;
 use self::bus::inspect::Inspector;
 use self::bus::reads::Reads;
@@ -241,6 +242,7 @@ pub struct Engine {
     polls: Polls,
     embedder: Option<Arc<Embedder>>,
     inspector: Option<Inspector>,
+    room: Room,
 }
 
 impl Engine {
@@ -259,7 +261,7 @@ impl Engine {
         let embedding = limits.embedding.clone().filter(|_| store.has_bus());
         let embedder = embedding.map(|at| Arc::new(Embedder::new(at, Arc::clone(&store))));
         let inspector = limits.inspection.clone().map(Inspector::new);
-        Self { store, seams, limits, rate, names, turns, reads, polls, embedder, inspector }
+        Self { store, seams, limits, rate, names, turns, reads, polls, embedder, inspector, room: Room::default() }
     }
 
     /// Every list.

@@ -1,6 +1,7 @@
 //! Room: when the store is larger than it may be, the oldest messages go, in every channel alike; memories and tasks
 //! stay. The tick does it, and a write that finds the store full does it first.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use taskbus_core::bus::channel::ChannelName;
@@ -10,14 +11,34 @@ use taskbus_core::refusal::Refusal;
 use super::{bus, bus_mut};
 use crate::engine::{Engine, Error};
 use crate::store::bus::{BusTx, NoticeKind};
-use crate::store::{StoreError, read_with, write_with};
+use crate::store::{Snapshot, StoreError, read_with, write_with};
 
 /// Messages that one transaction removes.
 pub(super) const CHUNK: usize = 1000;
 /// How long a write waits for room.
 const ROOM: Duration = Duration::from_secs(2);
 
+/// How long it is good to know that there is much room.
+const KNOWN: Duration = Duration::from_secs(1);
+
+/// When this process last saw that there is much room. Asking at every write would cost as much as the write's own look.
+#[derive(Default)]
+pub(in crate::engine) struct Room(Mutex<Option<Duration>>);
+
 impl Engine {
+    /// Whether the store is larger than it may be.
+    pub(in crate::engine) fn is_full(&self, snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
+        let Some(bus) = snapshot.bus() else { return Ok(false) };
+        let now = (self.seams.uptime)();
+        let mut seen = self.room.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.is_some_and(|at| now < at + KNOWN) {
+            return Ok(false);
+        }
+        let used = bus.used_bytes()?;
+        *seen = self.budget().has_headroom(used).then_some(now);
+        Ok(self.budget().is_over(used))
+    }
+
     /// Refuses a write when the store is full and nothing more can be evicted.
     pub(in crate::engine) fn make_room(&self) -> Result<(), Error> {
         let used = self.evict_down(Instant::now() + ROOM, &mut 0)?;

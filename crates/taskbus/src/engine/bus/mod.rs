@@ -14,7 +14,7 @@ pub use self::subscribe::Follow;
 use crate::store::bus::{BusSnapshot, BusTx, ChannelRow};
 use crate::store::{Snapshot, StoreError, Tx};
 
-mod capacity;
+pub(super) mod capacity;
 mod channels;
 pub(super) mod embed;
 mod history;
