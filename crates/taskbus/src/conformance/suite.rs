@@ -44,11 +44,21 @@ pub enum Subject {
     Races,
     /// The store opened again.
     Reopen,
+    /// Channels and who follows them.
+    Channels,
+    /// Messages in order, and revisions of tasks among them.
+    Messages,
+    /// Memories, their revisions and vectors.
+    Memories,
+    /// What is found by its words.
+    Search,
+    /// What the maintenance needs.
+    Upkeep,
 }
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Subject; 13] = [
+    pub const ALL: [Subject; 18] = [
         Subject::Ids,
         Subject::Values,
         Subject::Order,
@@ -62,6 +72,11 @@ impl Subject {
         Subject::Deletes,
         Subject::Races,
         Subject::Reopen,
+        Subject::Channels,
+        Subject::Messages,
+        Subject::Memories,
+        Subject::Search,
+        Subject::Upkeep,
     ];
 
     /// Its word in a report.
@@ -81,6 +96,11 @@ impl Subject {
             Subject::Deletes => "deletes",
             Subject::Races => "races",
             Subject::Reopen => "reopen",
+            Subject::Channels => "channels",
+            Subject::Messages => "messages",
+            Subject::Memories => "memories",
+            Subject::Search => "search",
+            Subject::Upkeep => "upkeep",
         }
     }
 }

@@ -8,6 +8,7 @@ use taskbus::conformance::StorePlace;
 use taskbus::store::{
     Abilities, Abort, Appended, Author, ListRow, ManualClock, Page, PageQuery, ReadBody, ReceiptRow, RevisionRow,
     SessionRow, Snapshot, Store, StoreError, Tx, WriteBody,
+    bus::{BusSnapshot, BusTx},
 };
 use taskbus_core::change::Change;
 use taskbus_core::glob::PathGlob;
@@ -39,6 +40,16 @@ pub(crate) enum Lie {
     RefusedIsKept,
     /// A body reads tasks as they were before it had its turn.
     TasksOfYesterday,
+    NobodyIsSubscribed,
+    ChannelsAreNeverEmpty,
+    MessagesOfEverybody,
+    OnlyTheNewestMessages,
+    MemoriesLiveForEver,
+    VectorsOfEveryModel,
+    FindsOneOnly,
+    SearchesEverywhere,
+    EvictsTheNewest,
+    ForgetsTheLease,
 }
 
 pub(crate) struct BrokenStorePlace(MemoryPlace, Lie);
@@ -102,6 +113,14 @@ impl Store for Broken {
         self.store.abilities()
     }
 
+    fn has_bus(&self) -> bool {
+        self.store.has_bus()
+    }
+
+    fn index_texts(&self) -> Result<(), StoreError> {
+        self.store.index_texts()
+    }
+
     fn describe(&self) -> String {
         format!("{:?}", self.lie)
     }
@@ -148,25 +167,25 @@ enum View<'a> {
     Write(&'a mut dyn Tx),
 }
 
-struct Liar<'a> {
+pub(crate) struct Liar<'a> {
     view: View<'a>,
     lie: Lie,
     old: BTreeMap<TaskId, Task>,
 }
 
 impl Liar<'_> {
-    fn is(&self, lie: Lie) -> bool {
+    pub(crate) fn is(&self, lie: Lie) -> bool {
         self.lie == lie
     }
 
-    fn ask(&self) -> &dyn Snapshot {
+    pub(crate) fn ask(&self) -> &dyn Snapshot {
         match &self.view {
             View::Read(snapshot) => *snapshot,
             View::Write(tx) => &**tx,
         }
     }
 
-    fn tell(&mut self) -> &mut dyn Tx {
+    pub(crate) fn tell(&mut self) -> &mut dyn Tx {
         match &mut self.view {
             View::Read(_) => unreachable!("a snapshot is not written to"),
             View::Write(tx) => &mut **tx,
@@ -223,6 +242,10 @@ impl Neighbourhood for Liar<'_> {
 }
 
 impl Snapshot for Liar<'_> {
+    fn bus(&self) -> Option<&dyn BusSnapshot> {
+        Some(self)
+    }
+
     fn page(&self, query: &PageQuery) -> Result<Page, StoreError> {
         let mut page = self.ask().page(query)?;
         if self.is(Lie::PagesSkipARow) && query.after.is_some() && !page.rows.is_empty() {
@@ -259,6 +282,10 @@ macro_rules! verbs {
 }
 
 impl Tx for Liar<'_> {
+    fn bus_mut(&mut self) -> Option<&mut dyn BusTx> {
+        Some(self)
+    }
+
     fn append(&mut self, change: &Change, author: &Author) -> Result<Appended, StoreError> {
         self.old.remove(&change.task.id);
         self.tell().append(change, author)

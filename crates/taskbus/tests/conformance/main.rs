@@ -3,6 +3,7 @@
 #![cfg(feature = "conformance")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod broken_bus;
 mod broken_rows;
 mod broken_store;
 mod mutants;

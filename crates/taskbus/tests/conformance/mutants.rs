@@ -60,24 +60,37 @@ fn every_broken_store_of_rows_is_caught_in_what_it_breaks() {
 
 #[test]
 fn every_store_that_lies_is_caught_in_what_it_lies_about() {
-    use Subject::{Claims, Deletes, Durable, Graph, Ids, Leases, Order, Races, Siblings, Transactions, Values};
-    let mutants: [(Lie, &[Subject]); 16] = [
+    use Subject::{
+        Channels, Claims, Deletes, Durable, Graph, Ids, Leases, Memories, Messages, Order, Races, Search, Siblings,
+        Transactions, Upkeep, Values,
+    };
+    let mutants: [(Lie, &[Subject]); 26] = [
         (Lie::None, &[]),
         (Lie::EverybodyIsAlive, &[Leases]),
         (Lie::NoLeases, &[Leases]),
         (Lie::NoWayLeadsAnywhere, &[Transactions, Graph, Races]),
         (Lie::NothingIsOpen, &[Values, Claims, Graph]),
         (Lie::NobodyWaits, &[Claims, Graph]),
-        (Lie::NothingWasDeleted, &[Ids, Deletes]),
+        (Lie::NothingWasDeleted, &[Ids, Deletes, Search]),
         (Lie::NobodyHasChildren, &[Graph, Deletes]),
         (Lie::NothingBefore, &[Siblings]),
         (Lie::NothingAfter, &[Siblings]),
         (Lie::NoReceipts, &[Claims, Deletes]),
-        (Lie::OnlyTheNewestRevision, &[Values, Transactions]),
+        (Lie::OnlyTheNewestRevision, &[Values, Transactions, Messages]),
         (Lie::PagesSkipARow, &[Order]),
         (Lie::NothingEverChanges, &[Durable]),
-        (Lie::RefusedIsKept, &[Transactions]),
+        (Lie::RefusedIsKept, &[Transactions, Messages]),
         (Lie::TasksOfYesterday, &[Races]),
+        (Lie::NobodyIsSubscribed, &[Channels]),
+        (Lie::ChannelsAreNeverEmpty, &[Channels]),
+        (Lie::MessagesOfEverybody, &[Messages]),
+        (Lie::OnlyTheNewestMessages, &[Messages]),
+        (Lie::MemoriesLiveForEver, &[Memories]),
+        (Lie::VectorsOfEveryModel, &[Memories]),
+        (Lie::FindsOneOnly, &[Search]),
+        (Lie::SearchesEverywhere, &[Search]),
+        (Lie::EvictsTheNewest, &[Upkeep]),
+        (Lie::ForgetsTheLease, &[Upkeep]),
     ];
     let test = |(lie, expected): (Lie, &[Subject])| {
         let fresh = || -> Box<dyn StorePlace> { Box::new(BrokenStorePlace::new(lie)) };

@@ -17,17 +17,23 @@ use crate::answer::{Answer, Got, Taken, TaskView, Written};
 use crate::engine::{Engine, Error, Limits, ListAsk, Registration, Request};
 use crate::store::{ManualClock, Store};
 
+mod bus;
+mod channels;
 mod claims;
 mod deletes;
 mod durable;
 mod graph;
 mod ids;
 mod leases;
+mod memories;
+mod messages;
 mod order;
 mod races;
 mod reopen;
+mod search;
 mod siblings;
 mod transactions;
+mod upkeep;
 mod values;
 
 macro_rules! checks {
@@ -111,6 +117,43 @@ checks! {
         ids_go_on,
         holders_keep_their_tasks,
         a_repeated_key_is_answered_after_reopening,
+    }
+    Channels: channels {
+        channels_are_listed_by_name_with_inboxes_and_lists,
+        a_channel_counts_what_it_has,
+        a_list_counts_as_a_channel,
+        a_channel_goes_with_all_that_is_in_it,
+        a_list_goes_with_its_tasks_and_no_id_comes_again,
+        subscriptions_are_kept_by_who_and_what,
+        sets_of_tags_are_kept_by_their_patterns,
+    }
+    Messages: messages {
+        messages_and_revisions_have_one_order,
+        a_message_is_read_as_it_was_written,
+        messages_come_in_the_order_asked_for,
+        filters_let_pass_what_they_say,
+        every_revision_of_a_task_is_a_message_of_its_list,
+        a_bus_that_was_written_to_in_vain_is_as_it_was,
+    }
+    Memories: memories {
+        a_memory_is_known_by_its_first_number,
+        the_note_of_a_deletion_is_delivered_and_nothing_more,
+        memories_are_watched_from_when_they_are_read,
+        vectors_are_those_of_live_memories,
+        a_failure_takes_a_memory_off_the_backlog,
+    }
+    Search: search {
+        a_message_is_found_that_has_every_term,
+        only_what_is_live_is_found,
+        of_a_task_its_subject_description_result_and_notes_are_found,
+        a_search_looks_only_where_it_may,
+        the_best_is_found_first,
+    }
+    Upkeep: upkeep {
+        the_oldest_ordinary_messages_are_evicted_first,
+        notices_and_the_lease_are_remembered,
+        sessions_that_ended_are_dropped_and_their_names_stay,
+        a_reset_leaves_nothing_but_the_numbers,
     }
 }
 
