@@ -59,7 +59,7 @@ impl Engine {
         let mut ack_ignored = false;
         loop {
             let seen = self.store.version()?;
-            let mut received = self.deliver(caller, &pass, ask.count)?;
+            let mut received = self.deliver(caller, &pass, ask.count, cancelled)?;
             // An acknowledgement is applied once, and what came of it is told in the end.
             pass.ack = None;
             ack_ignored |= received.ack_ignored;
@@ -85,8 +85,14 @@ impl Engine {
         Err(Invalid::WaitTooLong { given: seconds(wait.as_secs()), max: seconds(max) }.into())
     }
 
-    /// One delivery, in a transaction if it changes anything.
-    fn deliver(&self, caller: &Identity, ask: &Ask, count: Option<i64>) -> Result<Received, Error> {
+    /// One delivery, in a transaction if it changes anything and somebody will see it.
+    fn deliver(
+        &self,
+        caller: &Identity,
+        ask: &Ask,
+        count: Option<i64>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Received, Error> {
         let facts = self.delivery_facts(caller, count, self.store.now()?);
         let glance = |snapshot: &dyn Snapshot| {
             if let Err(refusal) = self.session(snapshot, caller)? {
@@ -96,6 +102,9 @@ impl Engine {
         };
         if let Some(received) = read_with(self.store(), None, glance)?? {
             return Ok(received);
+        }
+        if cancelled() {
+            return Ok(Received::default());
         }
         Ok(write_with(self.store(), None, |tx| {
             let facts = Facts { now: self.store.now()?, ..facts.clone() };

@@ -107,19 +107,23 @@ on_every_store! {
     }
 
     fn a_cancelled_call_leaves_no_batch_behind(place) {
+        let mut place = place;
+        let watched = Watched::over(&mut place);
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         amp.follow("general", Start::Now).unwrap();
         zed.say("general", "one");
-        let asked = Cell::new(false);
-        let cancelled = || {
-            asked.set(true);
-            true
-        };
+        let writes = watched.writes_during(|| {
+            let lost = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &|| true).unwrap();
+            assert_eq!(lost, Received::default());
+        });
+        assert_eq!(writes, 0, "cancelled before anything was handed out");
+        let asked = Cell::new(0);
+        let cancelled = || asked.replace(asked.get() + 1) > 0;
         let lost = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &cancelled).unwrap();
-        assert!(asked.get() && lost == Received::default());
+        assert_eq!(lost, Received::default(), "cancelled after it was handed out");
         let next = amp.all();
         assert_eq!((contents(&next), next.redelivered), (vec!["one"], false));
-        let kept = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &cancelled).unwrap();
+        let kept = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &|| true).unwrap();
         assert_eq!(kept, Received::default());
         assert!(amp.all().redelivered, "a batch that was seen stays");
     }
