@@ -73,6 +73,10 @@ impl Engine {
                 return Ok(received);
             }
             self.pause(seen, left, cancelled)?;
+            if cancelled() {
+                // What has come is for whoever still waits.
+                return Ok(Received { ack_ignored, ..Received::default() });
+            }
         }
     }
 
