@@ -42,8 +42,10 @@ pub(crate) struct Mcp {
 /// A set of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolSet {
-    /// An agent on a shared list
+    /// An agent on a shared list, with messages
     Core,
+    /// All of the bus: core, and channels, subscriptions, history, search, memories
+    Full,
     /// TaskCreate, TaskGet, TaskUpdate and TaskList, in place of Claude Code's own
     Claude,
     /// Kin's one tool, tasks
@@ -52,7 +54,7 @@ pub(crate) enum ToolSet {
 
 impl ToolSet {
     /// Every set, in the order in which they are published.
-    pub(crate) const ALL: [ToolSet; 3] = [ToolSet::Core, ToolSet::Claude, ToolSet::Kin];
+    pub(crate) const ALL: [ToolSet; 4] = [ToolSet::Core, ToolSet::Full, ToolSet::Claude, ToolSet::Kin];
 }
 
 /// `demo`.

@@ -28,6 +28,7 @@ enum Arg {
     Flag(bool),
     Integer(i64),
     Id(Option<TaskId>),
+    Seq(Option<u64>),
     Time(Option<Timestamp>),
     Ids(Vec<TaskId>),
     Texts(Vec<String>),
@@ -107,6 +108,7 @@ fn argument(field: &Field, value: &Value) -> Result<Arg, Failure> {
             None => Err(unlike(Unlike::new("the id of a task", value))),
         },
         Kind::IdOrNone => lenient::id(value).map(Arg::Id).map_err(unlike),
+        Kind::Seq => lenient::seq(value).map(Arg::Seq).map_err(unlike),
         Kind::Millis | Kind::Date => lenient::time(value).map(Arg::Time).map_err(unlike),
         Kind::Ids | Kind::IdTexts => ids(field, value).map(Arg::Ids),
         Kind::Words => texts(field, value, true).map(Arg::Texts),
@@ -221,6 +223,11 @@ impl Args {
         self.take(name, |arg| if let Arg::Flag(flag) = arg { Some(flag) } else { None }).unwrap_or(false)
     }
 
+    /// Yes or no; this when not given.
+    pub(super) fn flag_or(&mut self, name: &'static str, usual: bool) -> bool {
+        self.take(name, |arg| if let Arg::Flag(flag) = arg { Some(flag) } else { None }).unwrap_or(usual)
+    }
+
     /// A number that the table keeps from being negative.
     pub(super) fn count(&mut self, name: &'static str) -> Option<u64> {
         self.take(name, |arg| if let Arg::Integer(number) = arg { u64::try_from(number).ok() } else { None })
@@ -239,6 +246,18 @@ impl Args {
     /// The task that a call is about; the table requires it.
     pub(super) fn required_id(&mut self, name: &'static str) -> TaskId {
         self.id(name).expect("BUG: the table requires this field")
+    }
+
+    /// The number of a message; 0 is the same as nothing.
+    pub(super) fn seq(&mut self, name: &'static str) -> Option<u64> {
+        self.take(name, |arg| if let Arg::Seq(seq) = arg { Some(seq) } else { None }).flatten()
+    }
+
+    /// The memory that a call is about; the table requires it. 0 is no memory.
+    pub(super) fn required_seq(&mut self, name: &'static str) -> u64 {
+        self.take(name, |arg| if let Arg::Seq(seq) = arg { Some(seq) } else { None })
+            .expect("BUG: the table requires this field")
+            .unwrap_or(0)
     }
 
     /// A text that the table requires.

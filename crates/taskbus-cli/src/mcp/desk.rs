@@ -11,6 +11,7 @@ use taskbus_core::name::ListName;
 use super::args::{self, Args};
 use super::field::Tool;
 use super::people::People;
+use super::repository::Repository;
 use super::typed;
 use crate::options::ToolSet;
 use crate::project;
@@ -31,6 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) cancelled: &'a dyn Fn() -> bool,
     /// Whether a call should not wait any longer: as above, or because the process is about to end.
     pub(super) hurry: &'a dyn Fn() -> bool,
+    /// Whether too many calls wait already for this one to wait too.
+    pub(super) impatient: bool,
 }
 
 /// Runs a tool.
@@ -105,12 +108,14 @@ pub(super) struct Desk {
     lists: Lists,
     /// Who is known.
     pub(super) people: People,
+    /// What the agents of this repository have in common.
+    pub(super) repository: Repository,
 }
 
 impl Desk {
     /// A desk that has not opened anything yet.
-    pub(super) fn new(open: Opener, lists: Lists, people: People) -> Self {
-        Self { open, engine: Mutex::new(None), lists, people }
+    pub(super) fn new(open: Opener, lists: Lists, people: People, repository: Repository) -> Self {
+        Self { open, engine: Mutex::new(None), lists, people, repository }
     }
 
     /// The engine; opens the store if that was not done.
@@ -148,7 +153,7 @@ impl Desk {
     pub(super) fn own_list(&self, set: ToolSet) -> Result<ListName, Failure> {
         match (&self.lists, set) {
             (Lists::Many(choice), ToolSet::Claude) => choice.claude.clone(),
-            (Lists::Many(choice), ToolSet::Core | ToolSet::Kin) => choice.usual.clone(),
+            (Lists::Many(choice), ToolSet::Core | ToolSet::Full | ToolSet::Kin) => choice.usual.clone(),
             (Lists::One { named }, _) => self.only(named.as_deref()),
         }
     }

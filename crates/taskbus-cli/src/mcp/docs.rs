@@ -14,15 +14,16 @@ const HEAD: &str = "\
 Written from the tables in `crates/taskbus-cli/src/mcp/table` by the test `docs_are_as_written`; change a table, then
 run `UPDATE_GOLDEN=1 cargo test -p taskbus-cli docs_are`.
 
-`taskbus mcp --tools SET` offers a set: `core` (when nothing is said), `claude` or `kin`; several with commas, or with
-the option repeated. Which tools there are is fixed when the process starts, and is the same for any database.
+`taskbus mcp --tools SET` offers a set: `core` (when nothing is said), `full` (all of the bus, `core` in it), `claude` or
+`kin`; several with commas, or with the option repeated. Which tools there are is fixed when the process starts, and is the same for any database.
 
 Spelling is read leniently: ids as `7`, `\"7\"`, `\"#7\"` or `7.0`, numbers and flags as text, one value or JSON text
 for a list, and `null`, `\"null\"`, `\"undefined\"` or an empty text for a field left out. Unknown fields are refused.
 
 A refusal is a result with `isError` and `{code, message, retryable}` and the facts behind it; the codes are
-`validation`, `not_registered`, `not_found`, `conflict`, `rate_limited` and `internal`. An answer is at most 8 KiB,
-except a single task that is larger itself. Text and structured content carry the same facts, because some clients
+`validation`, `not_registered`, `not_found`, `conflict`, `polling`, `inspection_rejected`, `capacity_exhausted`, and
+those that may pass later: `rate_limited`, `inspection_unavailable` and `internal`. An answer is at most 8 KiB, except a
+single task, message or memory that is larger itself, and a batch that comes again. Text and structured content carry the same facts, because some clients
 show only one of them.
 
 ";
@@ -33,8 +34,23 @@ acts under the only name that was registered through this connection, or else un
 says. `channel` may be left out when the server was started with `--list` or inside a project.
 
 A success is one JSON object, as text and as structured content (`task_list` shows its rows as a bare array in the
-text). On a store of one list (`file:`, `claude:`) there is no `register` and no `create_channel`, and any name given in
+text; when there are more, its last element is `{truncated: true, total, next}`). On a store of one list (`file:`,
+`claude:`) there are no channels, so there is no `register`, `create_channel`, `send` or `receive`, and any name given in
 `as` is taken.
+
+`register` answers `{as, resumed, pending, subscribed, memory_channels, lists, others}`, and what else the file of the
+repository (`.local/taskbus.json`) came to: `ignored_channels`, `subscribe_failed`, `tag_subscriptions`, `repo_tags`,
+`ignored_tags`. A message is `{seq, channel, sender, context, created_at, type?, subject?, content, reply_to?, metadata?,
+memory_id?, revision?, tags?, matched_tags?}`. `receive` answers `{messages, batch?, redelivered?, ack_ignored?, gaps?,
+expired?, notice?, instruction?}`: a batch comes again, and nothing else does, until a call names it in `ack`.
+";
+
+const FULL: &str = "\
+All of the bus: the tools of `core`, and these. On a store of one list they are absent, and `taskbus status` says why.
+
+`list_channels`, `discover` and `history` show their rows as a bare array in the text, as `task_list` does; the
+structured content is `{channels, total, truncated, next?}`, `{sessions, …}` and `{messages, …}`. `search` answers `{hits,
+next?, semantic_unavailable?}`; a hit is a message with its `score`. `get_memory` on the id of a task shows its document.
 ";
 
 const CLAUDE: &str = "\
@@ -89,7 +105,7 @@ With the tools of `core` there are prompts: texts that a person sends by one com
 
 fn document() -> String {
     let mut text = HEAD.to_owned();
-    for (set, about) in ToolSet::ALL.into_iter().zip([CORE, CLAUDE, KIN]) {
+    for (set, about) in ToolSet::ALL.into_iter().zip([CORE, FULL, CLAUDE, KIN]) {
         set_of(&mut text, set, about).expect("BUG: a String can be written to");
     }
     text.push_str(RESOURCES);
@@ -106,7 +122,11 @@ fn document() -> String {
 fn set_of(text: &mut String, set: ToolSet, about: &str) -> std::fmt::Result {
     let offer = Offer::of(&[set], false);
     writeln!(text, "## The set `{}`\n\n{about}", format!("{set:?}").to_lowercase())?;
-    offer.tools.iter().try_for_each(|offered| section(text, offered.tool))?;
+    let own = offer.tools.iter().filter(|offered| offered.set == set);
+    own.map(|offered| offered.tool).try_for_each(|tool| section(text, tool))?;
+    if set == ToolSet::Full {
+        return Ok(());
+    }
     writeln!(text, "### What a session is told\n\n```text\n{}\n```\n", offer.instructions)
 }
 
@@ -155,6 +175,7 @@ fn words(kind: Kind) -> String {
         Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
         Kind::Id | Kind::IdText => "task id".to_owned(),
         Kind::IdOrNone => "task id, `0` for none".to_owned(),
+        Kind::Seq => "number of a message".to_owned(),
         Kind::Millis | Kind::Date => "time: Unix ms or RFC 3339, `0` clears".to_owned(),
         Kind::Ids | Kind::IdTexts => "list of task ids".to_owned(),
         Kind::Words | Kind::Texts => "list of texts".to_owned(),

@@ -104,6 +104,8 @@ pub(super) enum Kind {
     IdText,
     /// A task, or 0 for none.
     IdOrNone,
+    /// The number of a message or of a memory; 0 for none.
+    Seq,
     /// Unix milliseconds or RFC 3339, published as a number; 0 clears.
     Millis,
     /// The same, published as text.

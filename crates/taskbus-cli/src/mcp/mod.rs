@@ -22,6 +22,7 @@ mod life;
 mod near;
 mod people;
 mod prompts;
+mod repository;
 mod resources;
 mod schema;
 mod sdk;
@@ -43,6 +44,7 @@ use taskbus_core::text::TextError;
 use self::desk::Desk;
 pub(crate) use self::desk::{Choice, Lists};
 use self::people::{Hints, People};
+use self::repository::Repository;
 pub(crate) use self::start::start;
 use self::table::Offer;
 use crate::harness;
@@ -72,7 +74,8 @@ const OTHER_THREADS: usize = 6;
 pub(crate) fn serve(options: ServeOptions) -> ExitCode {
     log::start("mcp", &options.log_level);
     let offer = Offer::of(&options.tools, matches!(options.lists, Lists::One { .. }));
-    let desk = Desk::new(options.open, options.lists, People::new(hints(options.name)));
+    let repository = Repository::around_here();
+    let desk = Desk::new(options.open, options.lists, People::new(hints(options.name)), repository);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(sdk::CALLS_MAX + OTHER_THREADS)

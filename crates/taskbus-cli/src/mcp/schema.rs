@@ -56,7 +56,7 @@ fn shape(kind: Kind) -> Value {
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Integer { min, max: i64::MAX } => json!({"type": "integer", "minimum": min}),
         Kind::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
-        Kind::Id | Kind::IdOrNone | Kind::Millis => json!({"type": "integer"}),
+        Kind::Id | Kind::IdOrNone | Kind::Seq | Kind::Millis => json!({"type": "integer"}),
         Kind::Ids => json!({"type": "array", "items": {"type": "integer"}}),
         Kind::Words | Kind::Texts | Kind::References | Kind::IdTexts => {
             json!({"type": "array", "items": {"type": "string"}})

@@ -183,8 +183,8 @@ impl Server {
         let (desk, ending) = (Arc::clone(&self.desk), self.ending.clone());
         let outcome = blocking(move || {
             let cancelled = || from.cancelled.is_cancelled();
-            let hurry = || impatient || ending.is_cancelled() || from.cancelled.is_cancelled();
-            let asked = from.asked(&cancelled, &hurry);
+            let hurry = || ending.is_cancelled() || from.cancelled.is_cancelled();
+            let asked = Asked { impatient, ..from.asked(&cancelled, &hurry) };
             desk::call(&desk, tool, arguments, &asked)
         })
         .await;
@@ -220,7 +220,8 @@ impl From {
     }
 
     fn asked<'a>(&'a self, cancelled: &'a dyn Fn() -> bool, hurry: &'a dyn Fn() -> bool) -> Asked<'a> {
-        Asked { thread: self.thread.as_deref(), client: &self.client, version: &self.version, cancelled, hurry }
+        let (thread, client, version) = (self.thread.as_deref(), self.client.as_str(), self.version.as_str());
+        Asked { thread, client, version, cancelled, hurry, impatient: false }
     }
 }
 

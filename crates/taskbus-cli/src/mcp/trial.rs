@@ -10,6 +10,7 @@ use taskbus_core::name::ListName;
 
 use super::desk::{self, Asked, Choice, Desk, Lists, Reply};
 use super::people::{Hints, People};
+use super::repository::Repository;
 use super::table::{Offer, Offered};
 use super::voice;
 use crate::options::ToolSet;
@@ -29,7 +30,14 @@ impl Client {
 
     pub(super) fn ask<T>(&self, call: impl FnOnce(&Asked<'_>) -> T) -> T {
         let never = || false;
-        call(&Asked { thread: self.thread, client: self.name, version: "1", cancelled: &never, hurry: &never })
+        call(&Asked {
+            thread: self.thread,
+            client: self.name,
+            version: "1",
+            cancelled: &never,
+            hurry: &never,
+            impatient: false,
+        })
     }
 
     pub(super) fn call(&self, desk: &Desk, tool: &str, arguments: &Value) -> Result<Reply, Failure> {
@@ -73,5 +81,6 @@ pub(super) fn many(usual: Result<ListName, Failure>, claude: Result<ListName, Fa
 /// A desk over a store, whose agents are called so.
 pub(super) fn on(store: Arc<dyn Store>, lists: Lists, name: &str) -> Desk {
     let hints = Hints { name: Some(name.to_owned()), ..Hints::default() };
-    Desk::new(Box::new(move || Ok(Engine::new(Arc::clone(&store), Limits::default()))), lists, People::new(hints))
+    let open = Box::new(move || Ok(Engine::new(Arc::clone(&store), Limits::default())));
+    Desk::new(open, lists, People::new(hints), Repository::default())
 }

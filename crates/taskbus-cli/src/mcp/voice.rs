@@ -35,7 +35,7 @@ const KIN: [(&str, &str); 8] = [
 /// A failure in the words of a set.
 pub(super) fn spoken(set: ToolSet, failure: Failure) -> Failure {
     let words: &[(&str, &str)] = match set {
-        ToolSet::Core => return failure,
+        ToolSet::Core | ToolSet::Full => return failure,
         ToolSet::Claude => &CLAUDE,
         ToolSet::Kin => &KIN,
     };
@@ -53,7 +53,7 @@ pub(super) fn spoken(set: ToolSet, failure: Failure) -> Failure {
 pub(super) fn refusal(set: ToolSet, failure: Failure) -> Reply {
     let facts = spoken(set, failure).to_object();
     let text = match set {
-        ToolSet::Core | ToolSet::Kin => None,
+        ToolSet::Core | ToolSet::Full | ToolSet::Kin => None,
         ToolSet::Claude => facts["message"].as_str().map(str::to_owned),
     };
     Reply { facts, text, is_error: true }

@@ -2,7 +2,7 @@
 //! is stable.
 
 use serde_json::{Map, Value, json};
-use taskbus::answer::{Got, ListPage, ListView, PlannedTask, Registered, Taken, Written};
+use taskbus::answer::{Got, ListPage, PlannedTask, Registered, SessionView, Taken, Written};
 
 use super::object;
 
@@ -55,29 +55,36 @@ pub(crate) fn page(page: &ListPage) -> Map<String, Value> {
     object(page)
 }
 
-/// A page as a bare array of summaries; when more follow, its last element says how to go on.
-pub(crate) fn rows(page: &ListPage) -> Value {
-    let mut rows: Vec<Value> = page.tasks.iter().map(|task| Value::Object(object(task))).collect();
-    if page.truncated {
-        let mut end = Map::from_iter([("truncated".to_owned(), json!(true)), ("total".to_owned(), json!(page.total))]);
-        end.extend(page.next.iter().map(|next| ("next".to_owned(), json!(next))));
-        rows.push(Value::Object(end));
+/// A page as a bare array of its rows; when more follow, its last element says how to go on.
+pub(crate) fn bare(page: &Map<String, Value>, list: &str) -> Value {
+    let mut rows = page.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
+    if page.get("truncated") == Some(&json!(true)) {
+        let told = ["truncated", "total", "next"].into_iter();
+        let end = told.filter_map(|name| Some((name.to_owned(), page.get(name)?.clone())));
+        rows.push(Value::Object(end.collect()));
     }
     Value::Array(rows)
 }
 
-/// A list that was made, in the shape of a channel.
-pub(crate) fn channel(list: &ListView) -> Map<String, Value> {
-    let fields = [
-        ("name", json!(list.name)),
-        ("kind", json!("memory")),
-        ("messages", json!(list.tasks)),
-        ("latest_seq", json!(list.latest_seq)),
-    ];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
 /// A name that was taken.
 pub(crate) fn registered(registered: &Registered) -> Map<String, Value> {
-    object(registered)
+    let mut facts = object(registered);
+    if let Some(others) = facts.get_mut("others") {
+        *others = registered.others.iter().map(|other| Value::Object(session(other))).collect();
+    }
+    facts
+}
+
+/// A session, under the name that its messages carry; of its program the name, and behind it the version.
+pub(crate) fn session(view: &SessionView) -> Map<String, Value> {
+    let (program, version) = view.client.rsplit_once(' ').unwrap_or((&view.client, ""));
+    let fields = [
+        ("sender", json!(view.name)),
+        ("context", json!(view.context)),
+        ("registered_at", json!(view.registered_at)),
+        ("harness", json!(program)),
+        ("harness_version", json!(version)),
+    ];
+    let told = fields.into_iter().filter(|(name, value)| !name.starts_with("harness") || *value != json!(""));
+    told.map(|(name, value)| (name.to_owned(), value)).collect()
 }

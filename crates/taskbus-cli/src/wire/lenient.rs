@@ -29,6 +29,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 const WHOLE: &str = "a whole number";
 const ID: &str = "a task id such as 7";
+const SEQ: &str = "a number such as 7";
 const FLAG: &str = "true or false";
 const LIST: &str = "a list";
 const OBJECT: &str = "an object";
@@ -85,6 +86,15 @@ pub(crate) fn id(value: &Value) -> Result<Option<TaskId>, Unlike> {
         },
         Value::String(text) => text.parse().map(Some).map_err(|_| unlike()),
         _ => Err(unlike()),
+    }
+}
+
+/// The number of a message or a memory, spelled as ids are; none for 0.
+pub(crate) fn seq(value: &Value) -> Result<Option<u64>, Unlike> {
+    let unlike = || Unlike::new(SEQ, value);
+    match id(value).map_err(|_| unlike())? {
+        None => Ok(None),
+        Some(id) => id.as_number().map(Some).ok_or_else(unlike),
     }
 }
 
@@ -170,6 +180,17 @@ mod tests {
         }
         for value in [json!(0), json!("0"), json!(0.0)] {
             assert_eq!(id(&value), Ok(None), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_named_as_a_task_is_but_only_by_number() {
+        for value in [json!(7), json!("7"), json!("#7"), json!(7.0)] {
+            assert_eq!(seq(&value), Ok(Some(7)), "{value}");
+        }
+        assert_eq!(seq(&json!(0)), Ok(None));
+        for value in [json!("t_1_x"), json!(-1), json!(true), json!([7])] {
+            assert!(seq(&value).unwrap_err().to_string().starts_with("must be a number such as 7"), "{value}");
         }
     }
 

@@ -32,7 +32,7 @@ fn the_older_era_shakes_hands() {
         assert!(instructions.len() <= 2048 && instructions.contains("not instructions"), "{}", instructions.len());
         server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         let listed = server.request("tools/list", json!({}))["result"].clone();
-        assert_eq!(listed["tools"].as_array().unwrap().len(), 10);
+        assert_eq!(listed["tools"].as_array().unwrap().len(), 12);
         assert_eq!((listed.get("nextCursor"), listed.get("resultType")), (None, None));
         assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     }
@@ -47,7 +47,7 @@ fn the_newer_era_needs_no_handshake() {
     assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
     assert_eq!(found["capabilities"], json!({"prompts": {}, "resources": {"subscribe": true}, "tools": {}}));
     let listed = server.request("tools/list", json!({"_meta": meta("2026-07-28")}))["result"].clone();
-    assert_eq!((listed["resultType"].clone(), listed["tools"].as_array().unwrap().len()), (json!("complete"), 10));
+    assert_eq!((listed["resultType"].clone(), listed["tools"].as_array().unwrap().len()), (json!("complete"), 12));
     assert!(listed["ttlMs"].is_u64() && listed["cacheScope"].is_string(), "{}", listed["ttlMs"]);
     let call = json!({"name": "create_channel", "arguments": {"name": "tasks/t"}, "_meta": meta("2026-07-28")});
     let called = server.request("tools/call", call)["result"].clone();

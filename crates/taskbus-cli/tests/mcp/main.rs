@@ -5,10 +5,12 @@
 #![allow(clippy::print_stdout, reason = "what was measured is shown")]
 
 mod bad_input;
+mod bus;
 mod contention;
 mod drop_ins;
 mod golden;
 mod handshake;
+mod idle;
 mod lenient;
 mod lifecycle;
 mod resources;

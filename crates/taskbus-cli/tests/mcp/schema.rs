@@ -25,8 +25,8 @@ const FORBIDDEN: [&str; 16] = [
 ];
 const TYPES: [&str; 5] = ["string", "integer", "boolean", "array", "object"];
 
-/// The sets, and how many tokens each may cost (`send` and `receive` of `core` are still to come within 3,000).
-const SETS: [(&str, usize); 3] = [("core", 2400), ("claude", 800), ("kin", 400)];
+/// The sets, and how many tokens each may cost.
+const SETS: [(&str, usize); 4] = [("core", 3000), ("full", 5000), ("claude", 800), ("kin", 400)];
 
 fn tools() -> Vec<Value> {
     tools_of("core", "memory:")
@@ -91,7 +91,7 @@ fn every_client_can_read_the_definitions() {
 
 #[test]
 fn the_tools_of_the_bus_take_a_name() {
-    for tool in tools() {
+    for tool in tools_of("full", "memory:") {
         let name = tool["name"].as_str().unwrap();
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
@@ -161,8 +161,8 @@ fn sets_come_in_our_order_and_no_tool_twice() {
     };
     let all = names("core,claude,kin", "memory:");
     assert_eq!(
-        (all.len(), &all[10..]),
-        (15, &["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "tasks"].map(String::from)[..])
+        (all.len(), &all[12..]),
+        (17, &["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "tasks"].map(String::from)[..])
     );
     assert_eq!(names("kin,core,claude,kin", "memory:"), all);
     let home = tempfile::tempdir().unwrap();
@@ -171,26 +171,37 @@ fn sets_come_in_our_order_and_no_tool_twice() {
     let listed = repeated.start().request("tools/list", json!({}))["result"]["tools"].clone();
     assert_eq!(listed, Value::Array(tools_of("core,kin", "memory:")));
     // Where the store is one list without sessions, nobody registers and no list is made.
-    assert_eq!(names("core,kin", "file:s.tasks.json"), [&all[2..10], &all[14..]].concat());
-    assert_eq!(names("claude", "claude:tasks"), all[10..14]);
+    assert_eq!(names("core,kin", "file:s.tasks.json"), [&all[2..10], &all[16..]].concat());
+    assert_eq!(names("claude", "claude:tasks"), all[12..16]);
+    let full = names("full", "memory:");
+    assert_eq!((full.len(), &full[..12]), (21, &all[..12]), "full has core in it");
+    assert_eq!((names("full,core", "memory:"), names("full", "file:s.tasks.json")), (full, all[2..10].to_vec()));
 }
 
 #[test]
 fn annotations_are_there_and_honest() {
     let mut loaded = Vec::new();
-    for tool in tools_of("core,claude,kin", "memory:") {
+    const READERS: [&str; 9] = [
+        "task_get",
+        "task_list",
+        "TaskGet",
+        "TaskList",
+        "list_channels",
+        "history",
+        "search",
+        "get_memory",
+        "discover",
+    ];
+    const REMOVERS: [&str; 5] = ["task_update", "TaskUpdate", "tasks", "edit_memory", "delete_memory"];
+    const REPEATERS: [&str; 6] = ["task_create", "task_plan", "task_next", "TaskCreate", "send", "receive"];
+    for tool in tools_of("full,claude,kin", "memory:") {
         let name = tool["name"].as_str().unwrap().to_owned();
         let hint = |hint: &str| tool["annotations"][hint].as_bool().unwrap_or_else(|| panic!("{name} has no {hint}"));
-        assert_eq!(
-            hint("readOnlyHint"),
-            matches!(name.as_str(), "task_get" | "task_list" | "TaskGet" | "TaskList"),
-            "{name}"
-        );
-        let removes = matches!(name.as_str(), "task_update" | "TaskUpdate" | "tasks");
-        assert_eq!(hint("destructiveHint"), removes, "{name}");
+        let one_of = |names: &[&str]| names.contains(&name.as_str());
+        assert_eq!(hint("readOnlyHint"), one_of(&READERS), "{name}");
+        assert_eq!(hint("destructiveHint"), one_of(&REMOVERS), "{name}");
         assert!(!hint("openWorldHint"), "{name}");
-        let again = removes || matches!(name.as_str(), "task_create" | "task_plan" | "task_next" | "TaskCreate");
-        assert_eq!(hint("idempotentHint"), !again, "{name}");
+        assert_eq!(hint("idempotentHint"), !one_of(&REMOVERS) && !one_of(&REPEATERS), "{name}");
         if tool["_meta"]["anthropic/alwaysLoad"] == true {
             loaded.push(name);
         }
@@ -235,6 +246,8 @@ fn the_list_is_the_same_for_any_store_and_state() {
         "task_update",
         "task_get",
         "task_list",
+        "send",
+        "receive",
     ];
     assert_eq!(names, order);
 }

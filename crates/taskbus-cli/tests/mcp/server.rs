@@ -213,3 +213,22 @@ impl Drop for Server {
         }
     }
 }
+
+/// Every row of every table but the sessions, whose heartbeat goes on.
+pub(crate) fn dump(home: &Path) -> Vec<String> {
+    let store = rusqlite::Connection::open(home.join("taskbus.db")).unwrap();
+    let mut tables =
+        store.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'sessions'").unwrap();
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    tables.iter().flat_map(|table| rows(&store, table)).collect()
+}
+
+fn rows(store: &rusqlite::Connection, table: &str) -> Vec<String> {
+    let mut all = store.prepare(&format!("SELECT * FROM \"{table}\"")).unwrap();
+    let columns = all.column_count();
+    let read = |row: &rusqlite::Row<'_>| {
+        let values: Vec<rusqlite::types::Value> = (0..columns).map(|at| row.get(at)).collect::<Result<_, _>>()?;
+        Ok(format!("{table}: {values:?}"))
+    };
+    all.query_map([], read).unwrap().map(Result::unwrap).collect()
+}

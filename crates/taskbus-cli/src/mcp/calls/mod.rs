@@ -1,8 +1,11 @@
 //! What each tool does: arguments into a command, the engine's answer into the wire form, and nothing else.
 
+pub(super) mod channels;
 pub(super) mod claude;
 mod drop_in;
 pub(super) mod kin;
+pub(super) mod memory;
+pub(super) mod messages;
 pub(super) mod next;
 pub(super) mod people;
 pub(super) mod plan;
@@ -10,6 +13,7 @@ pub(super) mod read;
 pub(super) mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use taskbus::answer::Answer;
@@ -18,9 +22,10 @@ use taskbus_core::command::{Command, LeaseAsk};
 use taskbus_core::name::{Key, ListName};
 
 use super::args::Args;
-use super::desk::{Asked, Desk};
+use super::desk::{Asked, Desk, Reply};
 use super::people::Acting;
 use super::typed;
+use crate::wire::answer;
 use crate::wire::error::Failure;
 
 /// A call that acts: the engine, and the name and key it acts under.
@@ -46,6 +51,19 @@ impl Act {
         Ok(self.engine.execute(&self.request(list, command))?)
     }
 
+    /// An answer, signed.
+    fn signed(&self, mut facts: Map<String, Value>) -> Reply {
+        self.sign(&mut facts);
+        facts.into()
+    }
+
+    /// A page, signed; its rows are bare in the text.
+    fn rows(&self, mut facts: Map<String, Value>, list: &str) -> Reply {
+        self.sign(&mut facts);
+        let text = answer::bare(&facts, list).to_string();
+        Reply::told(facts, text)
+    }
+
     /// Says the name in the answer to a caller that did not give one.
     fn sign(&self, facts: &mut Map<String, Value>) {
         if self.who.is_news {
@@ -65,6 +83,12 @@ fn lease(args: &mut Args) -> Result<Option<LeaseAsk>, Failure> {
 
 const TWO_LEASES: &str = "lease_seconds and leased_until exclude each other; send one of them";
 
+/// How long a call may wait.
+fn wait(args: &mut Args, asked: &Asked<'_>) -> Duration {
+    let wait = Duration::from_secs(args.count("wait_seconds").unwrap_or(0));
+    if asked.impatient { Duration::ZERO } else { wait }
+}
+
 fn texts<T>(
     field: &'static str,
     given: Vec<String>,
@@ -76,5 +100,7 @@ where
     given.into_iter().map(|text| typed(field, text, &new)).collect()
 }
 
+#[cfg(test)]
+mod bus_tests;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,5 @@
 //! `task_next`.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 use taskbus::answer::{Answer, Taken, TaskView};
 use taskbus_core::command::{Command, Finish, Next, Patch};
@@ -17,7 +15,7 @@ use crate::wire::{answer, fit};
 /// Takes the next ready task, and waits for one if asked to.
 pub(crate) fn next(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
     let list = desk.list(args)?;
-    let wait = Duration::from_secs(args.count("wait_seconds").unwrap_or(0));
+    let wait = super::wait(args, asked);
     let next = wish(args)?;
     let count = next.count;
     let act = Act::begin(desk, args, asked)?;

@@ -45,7 +45,9 @@ pub(crate) fn list(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Re
     let engine = desk.engine()?;
     let reader = desk.people.reading(args.text("as"), asked, &engine)?;
     let page = page_that_fits(&engine, reader.as_ref(), &list, ask)?;
-    Ok(Reply::told(answer::page(&page), answer::rows(&page).to_string()))
+    let facts = answer::page(&page);
+    let text = answer::bare(&facts, "tasks").to_string();
+    Ok(Reply::told(facts, text))
 }
 
 /// A page of a list, as much of it as the budget allows.

@@ -50,7 +50,7 @@ fn some_value(kind: Kind) -> Value {
         Kind::Word(words) => json!(words[0]),
         Kind::Flag => json!(true),
         Kind::Integer { min, .. } => json!(min.max(1)),
-        Kind::Id | Kind::IdOrNone => json!(1),
+        Kind::Id | Kind::IdOrNone | Kind::Seq => json!(1),
         Kind::Millis => json!(4_000_000_000_000_i64),
         Kind::Date => json!("2026-01-01T00:00:00Z"),
         Kind::Ids => json!([1]),
@@ -69,7 +69,7 @@ fn some_value(kind: Kind) -> Value {
 /// which the desk asserts, and no field may meet a reader of another kind, which panics.
 #[test]
 fn every_field_of_every_tool_is_used() {
-    for tool in Offer::of(&[ToolSet::Core], false).tools.iter().map(|offered| offered.tool) {
+    for tool in Offer::of(&[ToolSet::Full], false).tools.iter().map(|offered| offered.tool) {
         for field in tool.fields {
             let desk = desk_with_list();
             add(&desk, json!({}));
@@ -233,7 +233,7 @@ fn a_cancelled_call_gives_its_task_back() {
     let desk = desk_with_list();
     let id = add(&desk, json!({}));
     let (yes, tool) = (|| true, offered("task_next").tool);
-    let asked = Asked { thread: None, client: "c", version: "", cancelled: &yes, hurry: &yes };
+    let asked = Asked { thread: None, client: "c", version: "", cancelled: &yes, hurry: &yes, impatient: false };
     let arguments = json!({"channel": "tasks/t", "wait_seconds": 50});
     crate::mcp::desk::call(&desk, tool, arguments.as_object().unwrap().clone(), &asked).unwrap();
     let task = call(&desk, "task_get", json!({"task_id": id}));
@@ -247,7 +247,7 @@ fn registering_shows_who_and_what_there_is() {
     assert_eq!((&first["as"], &first["resumed"]), (&json!("Zed"), &json!(false)));
     assert_eq!(first["lists"][0]["name"], "tasks/t");
     let child = call(&desk, "register", json!({"name": "impl", "parent": "Zed"}));
-    assert_eq!((&child["as"], &child["others"][0]["name"]), (&json!("Zed/impl"), &json!("Roo")));
+    assert_eq!((&child["as"], &child["others"][0]["sender"]), (&json!("Zed/impl"), &json!("Roo")));
     let written = call(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Zed/impl"}));
     assert_eq!((&written["created_by"], written.get("as")), (&json!("Zed/impl"), None));
     refused(&desk, "task_create", json!({"channel": "tasks/t", "subject": "s", "as": "Amp"}), "not_registered", "Amp");

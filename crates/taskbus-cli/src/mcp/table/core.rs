@@ -2,11 +2,11 @@
 
 use taskbus_core::limits;
 
-use crate::mcp::calls::{next, people, plan, read, write};
+use crate::mcp::calls::{channels, messages, next, people, plan, read, write};
 use crate::mcp::field::{Effect, Field, Kind, Tool};
 
 /// The tools, in the order in which they are published.
-pub(super) const TOOLS: [&Tool; 10] = [
+pub(super) const TOOLS: [&Tool; 12] = [
     &REGISTER,
     &CREATE_CHANNEL,
     &TASK_CREATE,
@@ -17,10 +17,12 @@ pub(super) const TOOLS: [&Tool; 10] = [
     &TASK_UPDATE,
     &TASK_GET,
     &TASK_LIST,
+    &SEND,
+    &RECEIVE,
 ];
 
-/// Those that need sessions and more than one list.
-pub(super) const OF_A_BUS: [&Tool; 2] = [&REGISTER, &CREATE_CHANNEL];
+/// Those that need sessions, and channels beside one list.
+pub(super) const OF_A_BUS: [&Tool; 4] = [&REGISTER, &CREATE_CHANNEL, &SEND, &RECEIVE];
 
 /// The most tasks that one `task_next` hands out, as the table wants it.
 const COUNT_MAX: i64 = limits::NEXT_COUNT_MAX as i64;
@@ -33,10 +35,10 @@ const LEASE_MAX: i64 = limits::LEASE_SECONDS_MAX as i64;
 
 const STATUSES: &[&str] = &["pending", "in_progress", "completed"];
 
-const AS: Field = Field::new("as", Kind::Text, "your name");
+pub(super) const AS: Field = Field::new("as", Kind::Text, "your name");
 const CHANNEL: Field = Field::new("channel", Kind::Text, "the list, tasks/NAME");
 const TASK_ID: Field = Field::new("task_id", Kind::Id, "").required();
-const KEY: Field = Field::new("idempotency_key", Kind::Text, "");
+pub(super) const KEY: Field = Field::new("idempotency_key", Kind::Text, "");
 const SUBJECT: Field = Field::new("subject", Kind::Text, "");
 const LEASED_UNTIL: Field = Field::new("leased_until", Kind::Millis, "Unix ms");
 const LEASE_SECONDS: Field = Field::new("lease_seconds", Kind::Integer { min: 1, max: LEASE_MAX }, "");
@@ -44,7 +46,10 @@ const FENCE: Field = Field::new("fence", Kind::Integer { min: 0, max: i64::MAX }
 const LABELS: Field = Field::new("labels", Kind::Words, "");
 const PATHS: Field = Field::new("paths", Kind::Texts, "globs of files it touches");
 const NOT_BEFORE: Field = Field::new("not_before", Kind::Date, "RFC 3339");
-const METADATA: Field = Field::new("metadata", Kind::Metadata, "");
+pub(super) const TYPE: Field = Field::new("type", Kind::Text, "");
+/// More than there may be are cut down, so only the smallest is stated.
+pub(super) const COUNT: Field = Field::new("count", Kind::Integer { min: 0, max: i64::MAX }, "");
+pub(super) const METADATA: Field = Field::new("metadata", Kind::Metadata, "");
 const ACTIVE_FORM: Field = Field::new("active_form", Kind::Text, "");
 const NOTE: Field = Field::new("note", Kind::Text, "remark for the history");
 const RESULT: Field = Field::new("result", Kind::Text, "what was done, evidence");
@@ -60,19 +65,21 @@ const REGISTER: Tool = Tool {
         Field::new("name", Kind::Text, "short, no /").required(),
         Field::new("parent", Kind::Text, "name of the agent you work for"),
         Field::new("context", Kind::Text, "what you work on"),
+        Field::new("resume", Kind::Flag, "false: hear nothing from before"),
     ],
     run: people::register,
 };
 
 const CREATE_CHANNEL: Tool = Tool {
     name: "create_channel",
-    title: "Create list",
-    description: "Make a task list. Fine if it exists already.",
+    title: "Create channel",
+    description: "Make a task list (tasks/NAME), or a channel for messages (general/NAME) or memories (memory/NAME); \
+        any other name needs kind. Fine if it exists already.",
     effect: Effect::WriteOnce,
     always_load: false,
     fields: &[
         Field::new("name", Kind::Text, "tasks/NAME").required(),
-        Field::new("kind", Kind::Word(&["memory"]), ""),
+        Field::new("kind", Kind::Word(channels::KINDS), ""),
         Field::new(
             "max_reclaims",
             Kind::Integer { min: 0, max: u32::MAX as i64 },
@@ -80,7 +87,7 @@ const CREATE_CHANNEL: Tool = Tool {
         ),
         AS,
     ],
-    run: people::create_channel,
+    run: channels::create,
 };
 
 const TASK_CREATE: Tool = Tool {
@@ -255,6 +262,45 @@ const TASK_LIST: Tool = Tool {
     run: read::list,
 };
 
+const SEND: Tool = Tool {
+    name: "send",
+    title: "Send message",
+    description: "Send a message to a channel (general), or to one agent (dm/NAME), who gets it later if away. On a \
+        memory channel it is kept as a memory, found by search. Returns {seq, memory_id}. Not for task lists.",
+    effect: Effect::Write,
+    always_load: false,
+    fields: &[
+        Field::new("channel", Kind::Text, "").required(),
+        Field::new("content", Kind::Text, "").required(),
+        Field::new("subject", Kind::Text, "one line; say it always"),
+        TYPE,
+        Field::new("reply_to", Kind::Seq, "seq"),
+        Field::new("tags", Kind::Words, ""),
+        METADATA,
+        KEY,
+        AS,
+    ],
+    run: messages::send,
+};
+
+const RECEIVE: Tool = Tool {
+    name: "receive",
+    title: "Receive messages",
+    description: "New messages to you and on channels that you hear, in order. Returns messages and batch: pass batch \
+        as ack in the next call, else they come again. wait_seconds (at most 50) waits for one; do not poll.",
+    effect: Effect::Write,
+    always_load: false,
+    fields: &[
+        Field::new("ack", Kind::Text, "last batch"),
+        COUNT,
+        Field::new("wait_seconds", Kind::Integer { min: 0, max: i64::MAX }, ""),
+        Field::new("channels", Kind::Texts, "only these"),
+        Field::new("include_own", Kind::Flag, ""),
+        AS,
+    ],
+    run: messages::receive,
+};
+
 /// What a session is told.
 pub(super) const TOLD: &str = "\
 taskbus keeps task lists that several agents share. A list is named tasks/NAME.
@@ -274,7 +320,11 @@ first; a blocked task cannot start. Make a list with create_channel {name: \"tas
 
 Reading: task_list is short and paged, task_get shows one task whole. Other agents change lists at any time, so read \
 again before you decide. A refusal says what stands in the way (owner, until when, blockers) and the next step; only \
-retryable ones pass by repeating the same call.";
+retryable ones pass by repeating the same call.
+
+Talking: receive when you begin and before you end, and pass its batch as ack. send reaches everybody on general, one \
+agent on dm/NAME; give each message a subject. Do not poll: `taskbus wait` in the \
+background ends when a message comes.";
 
 /// The same where the store is one list without sessions.
 pub(super) const TOLD_OF_ONE_LIST: &str = "\
