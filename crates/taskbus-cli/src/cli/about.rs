@@ -1,7 +1,10 @@
 //! The commands about taskbus itself: status, doctor, completions, man.
 
+use std::path::{Path, PathBuf};
+
 use clap::CommandFactory as _;
 use serde_json::{Map, Value, json};
+use taskbus::answer::status::BusStatus;
 use taskbus::store::{Abilities, Store};
 use taskbus_core::neighbourhood::Tally;
 
@@ -29,7 +32,10 @@ pub(crate) fn status(desk: &Desk) -> Result<Box<dyn Report>, Failure> {
         Ok(list) if known => Some(desk.engine.tally(&list.name)?),
         _ => None,
     };
-    Ok(Box::new(Status { store: store.describe(), abilities: store.abilities(), name: desk.name(), list, tally }))
+    let bus = if store.has_bus() { Some(desk.engine.bus_status()?) } else { None };
+    let (config, data) = (desk.config.file().map(Path::to_owned), desk.config.data_directory());
+    let (store, abilities) = (store.describe(), store.abilities());
+    Ok(Box::new(Status { store, abilities, name: desk.name(), list, tally, bus, config, data }))
 }
 
 /// What commands would use.
@@ -39,6 +45,9 @@ struct Status {
     name: String,
     list: Result<ChosenList, String>,
     tally: Option<Tally>,
+    bus: Option<BusStatus>,
+    config: Option<PathBuf>,
+    data: Option<PathBuf>,
 }
 
 impl Report for Status {
@@ -65,6 +74,9 @@ impl Report for Status {
             }
         }
         json.extend(self.tally.iter().map(|tally| ("tally".to_owned(), tally_json(tally))));
+        let paths = [("config", &self.config), ("data_directory", &self.data)].into_iter();
+        json.extend(paths.filter_map(|(name, path)| Some((name.to_owned(), json!(path.as_ref()?.to_string_lossy())))));
+        json.extend(self.bus.iter().map(|bus| ("bus".to_owned(), json!(bus))));
         json
     }
 
@@ -86,8 +98,32 @@ impl Report for Status {
             None if self.list.is_ok() => sheet.field("tasks", "the list does not exist yet; add or plan makes it"),
             None => {}
         }
+        sheet.some("config", self.config.as_ref().map(|path| path.display()));
+        if let Some(bus) = &self.bus {
+            bus_words(&mut sheet, bus);
+        }
         sheet.0
     }
+}
+
+/// How the bus is: how full, who is there, what it has to say.
+fn bus_words(sheet: &mut Sheet, bus: &BusStatus) {
+    sheet.field("size", format!("{} MiB of {}", bus.used_mib, bus.budget_mib));
+    sheet.some("notice", bus.notice.as_ref());
+    if let Some(embedding) = &bus.embedding {
+        let counts = (embedding.embedded, embedding.backlog, embedding.rejected);
+        sheet.field(
+            "vectors",
+            format!("{} by {}, {} to come, {} rejected", counts.0, embedding.model, counts.1, counts.2),
+        );
+        sheet.some("last error", embedding.last_error.as_ref());
+    }
+    sheet.list("sessions", joined(bus.sessions.iter().map(|session| session.name.to_string())));
+    sheet.list("channels", joined(bus.channels.iter().map(|row| format!("{} ({})", row.name, row.messages))));
+}
+
+fn joined(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
 }
 
 fn kept(abilities: Abilities) -> &'static str {
@@ -102,7 +138,8 @@ fn kept(abilities: Abilities) -> &'static str {
 fn no_bus(abilities: Abilities) -> Option<&'static str> {
     (!abilities.liveness).then_some(
         "none: one list and no sessions are kept here, so nobody registers, nobody's tasks are given back when their \
-         process ends, and the tools register and create_channel are not offered; keep a shared list in sqlite:PATH",
+         process ends, and there are no channels, messages and memories: the tools register, create_channel, send, \
+         receive and those of the set full are not offered; keep a shared list in sqlite:PATH",
     )
 }
 

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use taskbus_core::id::TaskId;
 use taskbus_core::task::Status;
 
+use super::bus::args as bus;
 use super::hook::Event;
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
 use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp};
@@ -30,6 +31,12 @@ const MIRROR_HELP: &str = "\
 Nothing is deleted on the list because a file is gone, as Claude Code clears its directory by itself; it is told instead.
 What the list refuses, such as a task that somebody else holds, goes back in the directory.
 With --json it prints one JSON value a line, one for each thing that happened, and one at the end.";
+
+const WAIT_HELP: &str = "\
+It prints a line of JSON for each message that woke it, without the text of those to one agent alone. They stay unread.
+Exit codes when it waits for a message: 0 one came, 1 none in time, 2 it cannot wait, 3 another wait for the same name
+took its place, 4 the program that started it has ended. The name is --as, else that of the session in the same program,
+else the repository's.";
 
 /// A task list that coding agents share.
 #[derive(Debug, Parser)]
@@ -121,11 +128,28 @@ pub(crate) enum AtDesk {
     Why(One),
     /// Show what happened to a task
     Log(One),
-    /// Wait until a task is ready
-    Wait(Wait),
+    /// Wait for a message, or until a task is ready
+    #[command(after_help = WAIT_HELP)]
+    Wait(bus::Wait),
     /// Keep the list and a task directory of Claude Code in step, both ways, until told to end
     #[command(after_help = MIRROR_HELP)]
     Mirror(Mirror),
+    /// Send a message to a channel, or to one agent
+    Send(Box<bus::Send>),
+    /// Receive what is new
+    Recv(bus::Recv),
+    /// Show the channels there are
+    Channels,
+    /// Make, delete, hear or read a channel
+    #[command(subcommand)]
+    Channel(bus::Channel),
+    /// Keep, show, edit or delete a memory
+    #[command(subcommand)]
+    Memory(bus::Memory),
+    /// Find messages, memories and tasks
+    Search(Box<bus::Search>),
+    /// Empty the store, after asking
+    Reset,
     /// Show the task lists there are
     Lists,
     /// Show who is at work
@@ -432,17 +456,6 @@ pub(crate) struct List {
     /// Show it again whenever it changes
     #[arg(long, requires = "lite")]
     pub(crate) watch: bool,
-}
-
-/// `wait`.
-#[derive(Debug, Args)]
-pub(crate) struct Wait {
-    /// How long: 30s, 5m (exit code 4 if nothing came)
-    #[arg(long = "for", value_name = "TIME", value_parser = seconds, default_value = "50s")]
-    pub(crate) seconds: u64,
-    /// Instead, print a line of JSON for each change of the list in that time, with the whole graph
-    #[arg(long)]
-    pub(crate) events: bool,
 }
 
 /// A place among siblings.

@@ -99,6 +99,11 @@ impl Desk {
         self.globals.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(user::name)
     }
 
+    /// The name that was asked for, by `--as` or its variable.
+    pub(crate) fn given_name(&self) -> Option<&str> {
+        self.globals.name.as_deref().filter(|name| !name.is_empty())
+    }
+
     /// A child's display name is `parent/name`.
     fn wished_name(&self) -> (String, Option<String>) {
         let name = self.name();

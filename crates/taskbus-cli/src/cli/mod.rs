@@ -5,6 +5,7 @@
 
 mod about;
 mod args;
+mod bus;
 mod change;
 mod desk;
 mod follow;
@@ -88,8 +89,9 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
         AtDesk::Rm(remove) => change::remove(desk, remove),
         AtDesk::Restore(one) => change::restore(desk, one),
         AtDesk::Next(next) => next::next(desk, next),
-        AtDesk::Wait(wait) if wait.events => panel::events(desk, Duration::from_secs(wait.seconds)),
-        AtDesk::Wait(wait) => next::wait(desk, &wait),
+        AtDesk::Wait(wait) if wait.events => panel::events(desk, wait_time(&wait)),
+        AtDesk::Wait(wait) if wait.ready => next::wait(desk, wait_time(&wait)),
+        AtDesk::Wait(wait) => bus::wait::wait(desk, &wait),
         AtDesk::Mirror(mirror) => mirror::mirror(desk, &mirror, json),
         AtDesk::Show(show) => read::show(desk, &show),
         AtDesk::List(list) if list.watch && json => Err(Failure::usage(NO_WATCH)),
@@ -101,10 +103,23 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
         AtDesk::Blocked(list) => read::list(desk, &list, View::Blocked),
         AtDesk::Why(one) => read::why(desk, &one),
         AtDesk::Log(one) => read::log(desk, &one),
+        AtDesk::Send(send) => bus::talk::send(desk, &send),
+        AtDesk::Recv(recv) => bus::talk::recv(desk, &recv),
+        AtDesk::Channels => bus::channels::list(desk),
+        AtDesk::Channel(command) => bus::channels::run(desk, &command),
+        AtDesk::Memory(command) => bus::memory::run(desk, &command),
+        AtDesk::Search(search) => bus::search::search(desk, &search),
+        AtDesk::Reset => bus::reset::reset(desk),
         AtDesk::Lists => read::lists(desk),
         AtDesk::Who => read::who(desk),
         AtDesk::Status => about::status(desk),
     }
+}
+
+/// How long a list is waited for when nothing is said.
+fn wait_time(wait: &bus::args::Wait) -> Duration {
+    const USUAL: u64 = 50;
+    Duration::from_secs(wait.seconds.unwrap_or(USUAL))
 }
 
 const NO_WATCH: &str = "--watch is for people; for programs there is: taskbus wait --events";

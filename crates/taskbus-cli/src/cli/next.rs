@@ -12,7 +12,7 @@ use taskbus_core::name::ListName;
 use taskbus_core::neighbourhood::Tally;
 use taskbus_core::time::Timestamp;
 
-use super::args::{Next, Wait};
+use super::args::Next;
 use super::change::{consequences, hold, lease_ask};
 use super::desk::Desk;
 use super::input;
@@ -70,9 +70,9 @@ fn wait_for(desk: &Desk, mut request: taskbus::engine::Request, wait: Duration) 
 }
 
 /// Waits until a task is ready.
-pub(crate) fn wait(desk: &Desk, wait: &Wait) -> Result<Box<dyn Report>, Failure> {
+pub(crate) fn wait(desk: &Desk, time: Duration) -> Result<Box<dyn Report>, Failure> {
     let list = desk.list()?.clone();
-    let deadline = Instant::now() + Duration::from_secs(wait.seconds);
+    let deadline = Instant::now() + time;
     loop {
         let seen = desk.engine.store().version()?;
         let ask = ListAsk { view: View::Ready, limit: Some(1), ..ListAsk::default() };

@@ -1,16 +1,22 @@
 //! Kin's panel: what is under way and what comes next, in a few lines, once or whenever it changes; and every change of
-//! a list as an event with the whole graph.
+//! a list as an event with the whole graph, with the messages that come in between.
 
 use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use taskbus::answer::TaskView;
-use taskbus::engine::Overview;
-use taskbus_core::name::ListName;
+use taskbus::engine::{Engine, Error, Overview};
+use taskbus_core::bus::message::Message;
+use taskbus_core::bus::peek::PeekAsk;
+use taskbus_core::name::{Identity, ListName};
+use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::task::Status;
 
+use super::bus::wait::shown as shown_message;
 use super::desk::Desk;
+use super::input;
 use super::show;
 use crate::term::failure::{DONE, Failure, LATE};
 use crate::term::report::{Report, print_words};
@@ -49,13 +55,25 @@ pub(crate) fn watch(desk: &Desk) -> Result<Box<dyn Report>, Failure> {
     }
 }
 
-/// Prints an event a change, one JSON value a line, for so long.
+/// Prints an event a change, and one a message that is new to this name: one JSON value a line, for so long.
 pub(crate) fn events(desk: &Desk, time: Duration) -> Result<Box<dyn Report>, Failure> {
     let list = desk.list()?.clone();
+    let who = input::identity("as", &desk.name())?;
+    let (engine, over) = (&desk.engine, AtomicBool::new(false));
+    let (changes, messages) = std::thread::scope(|scope| {
+        let messages = scope.spawn(|| new_messages(engine, &who, time, &over));
+        let changes = list_changes(engine, &list, time);
+        over.store(true, Ordering::SeqCst);
+        (changes, messages.join().expect("BUG: who listens for messages does not panic"))
+    });
+    Ok(Box::new(Streamed { list, changes: changes? + messages? }))
+}
+
+fn list_changes(engine: &Engine, list: &ListName, time: Duration) -> Result<u64, Failure> {
     let (deadline, mut last, mut changes) = (Instant::now() + time, None, 0);
     loop {
-        let seen = desk.engine.store().version()?;
-        let snapshot = Graph::of(&desk.engine.overview(None, &list, usize::MAX)?).whole();
+        let seen = engine.store().version()?;
+        let snapshot = Graph::of(&engine.overview(None, list, usize::MAX)?).whole();
         if last.as_ref().is_some_and(|last| *last != snapshot) {
             let event = json!({"event": "tasks_changed", "channel": list, "snapshot": snapshot});
             print_words(&format!("{event}\n"))?;
@@ -64,10 +82,30 @@ pub(crate) fn events(desk: &Desk, time: Duration) -> Result<Box<dyn Report>, Fai
         last = Some(snapshot);
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(Box::new(Streamed { list, changes }));
+            return Ok(changes);
         }
-        desk.engine.store().wait(seen, left.min(LOOK_AGAIN))?;
+        engine.store().wait(seen, left.min(LOOK_AGAIN))?;
     }
+}
+
+/// Prints each message once; where there is no bus, or nothing is heard under this name, there are none.
+fn new_messages(engine: &Engine, who: &Identity, time: Duration, over: &AtomicBool) -> Result<u64, Failure> {
+    let (mut messages, mut unread) = (0, None);
+    if !engine.store().has_bus() {
+        return Ok(0);
+    }
+    let mut tell = |message: &Message| {
+        let event = json!({"event": "message", "message": shown_message(message)});
+        unread = unread.take().or(print_words(&format!("{event}\n")).err());
+        messages += 1;
+        unread.is_some()
+    };
+    let end = || over.load(Ordering::SeqCst);
+    match engine.wait_for(who, &PeekAsk::default(), Some(time), &mut tell, &end) {
+        Ok(_) | Err(Error::Refused(Refusal::NotFound(Missing::Subscription { .. }))) => {}
+        Err(error) => return Err(error.into()),
+    }
+    unread.map_or(Ok(messages), |error| Err(error.into()))
 }
 
 /// What is in progress, then as many of the pending as fit.

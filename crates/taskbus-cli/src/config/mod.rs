@@ -64,6 +64,11 @@ pub(crate) fn here(given: Option<&Path>) -> Result<Config, ConfigError> {
 }
 
 impl Config {
+    /// The file that was read, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref().filter(|_| self.found)
+    }
+
     /// The store's URL; none: the default place.
     pub(crate) fn store(&self) -> Option<&str> {
         Some(self.text("store")).filter(|url| !url.is_empty())

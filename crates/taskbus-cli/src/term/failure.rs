@@ -46,6 +46,8 @@ pub(crate) enum Failure {
     Machine(String),
     /// A demo or a bench did not hold what it promises.
     Broken(String),
+    /// Waiting for a message failed, which has an exit code of its own.
+    Waiting(Box<Failure>),
 }
 
 impl Failure {
@@ -72,7 +74,7 @@ impl Failure {
     /// The process's exit code.
     pub(crate) fn exit(&self) -> u8 {
         match self {
-            Failure::Usage(_) => USAGE,
+            Failure::Usage(_) | Failure::Waiting(_) => USAGE,
             Failure::Call(Error::Store(_)) | Failure::Machine(_) => UNAVAILABLE,
             Failure::Call(Error::Refused(_)) | Failure::Input { .. } | Failure::Broken(_) => REFUSED,
             Failure::Unread => DONE,
@@ -88,6 +90,7 @@ impl Failure {
             Failure::Call(Error::Refused(refusal)) => in_commands(refusal),
             Failure::Call(Error::Store(error)) => error.to_string(),
             Failure::Unread => String::new(),
+            Failure::Waiting(failure) => failure.words(),
         }
     }
 
@@ -98,6 +101,7 @@ impl Failure {
             Failure::Input { line, .. } => ("validation", false, Some(("line".to_owned(), json!(line)))),
             Failure::Machine(_) => ("internal", true, None),
             Failure::Broken(_) => ("broken", false, None),
+            Failure::Waiting(failure) => return failure.json(),
             Failure::Call(error) => {
                 return wire::error::Failure { message: self.words(), ..error.into() }.to_object();
             }
@@ -138,9 +142,15 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Failure::Call(refusal.into())
+    }
+}
+
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Self {
-        Failure::Call(Refusal::Invalid(invalid).into())
+        Refusal::Invalid(invalid).into()
     }
 }
 

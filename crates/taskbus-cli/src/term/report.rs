@@ -22,14 +22,19 @@ pub(crate) trait Report {
     fn exit(&self) -> u8 {
         DONE
     }
+
+    /// Whether nothing is printed, in words or as JSON: the exit code says it all.
+    fn is_silent(&self) -> bool {
+        false
+    }
 }
 
 /// Prints a report; says the exit code.
 pub(crate) fn print(report: &dyn Report, json: bool) -> Result<u8, Failure> {
-    if json {
-        print_json(report.json())?;
-    } else {
-        print_words(&report.words(terminal_width()))?;
+    match json {
+        _ if report.is_silent() => {}
+        true => print_json(report.json())?,
+        false => print_words(&report.words(terminal_width()))?,
     }
     Ok(report.exit())
 }

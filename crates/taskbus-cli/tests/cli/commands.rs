@@ -180,12 +180,15 @@ fn why_names_what_is_in_the_way() {
 fn wait_ends_when_a_task_is_ready() {
     let place = Place::new();
     place.ok(&["add", "only"]);
-    assert_eq!(place.ok(&["wait", "--for", "1s"])["ready"], true);
+    assert_eq!(place.ok(&["wait", "--ready", "--for", "1s"])["ready"], true);
     place.ok(&["claim", "1"]);
-    let (code, late) = place.json(&["wait", "--for", "1s"]);
+    let (code, late) = place.json(&["wait", "--ready", "--for", "1s"]);
     assert_eq!((code, &late["ready"], &late["tally"]["in_progress"]), (4, &json!(false), &json!(1)));
-    let waiting =
-        place.command(&["wait", "--for", "5m", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let waiting = place
+        .command(&["wait", "--ready", "--for", "5m", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     place.ok(&["release", "1"]);
     let output = waiting.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

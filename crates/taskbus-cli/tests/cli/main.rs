@@ -6,6 +6,7 @@ mod common;
 
 mod arguments;
 mod bench;
+mod bus;
 mod claude;
 mod commands;
 mod config;

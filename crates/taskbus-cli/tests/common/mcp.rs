@@ -18,8 +18,12 @@ pub struct Server {
 impl Server {
     pub fn start(store: &OsStr) -> Self {
         let mut command = Command::new(super::program());
-        command.arg("mcp").arg("--store").arg(store).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
+        Self::of(command.arg("mcp").arg("--store").arg(store))
+    }
+
+    /// A server that a command starts.
+    pub fn of(command: &mut Command) -> Self {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().unwrap());
         let mut server = Self { process, input, output, calls: 0 };
