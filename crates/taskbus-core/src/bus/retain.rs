@@ -132,11 +132,11 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Whether it is of no use to anybody: empty for an hour, and no channel that every store has, nor an inbox.
-    /// Whether somebody listens is asked next.
+    /// Whether it is of no use to anybody: empty for an hour, and no channel that every store has, no inbox and no task
+    /// list, which somebody may have made for work to come. Whether somebody listens is asked next.
     #[must_use]
     pub fn is_of_no_use(&self, now: Timestamp) -> bool {
-        let stays = self.name.is_default() || self.name.owner().is_some();
+        let stays = self.name.is_default() || self.name.owner().is_some() || self.name.list().is_some();
         let old = due_before(now, EMPTY_CHANNEL_HOURS).is_some_and(|before| self.created_at < before);
         !stays && self.is_empty && old
     }
@@ -248,9 +248,9 @@ mod tests {
         let goes = |channel: &str, is_empty, created| {
             Seen { name: &name(channel), created_at: at(created), is_empty, last_activity: None }.is_of_no_use(at(10))
         };
-        assert!(goes("general/app", true, 8) && goes("tasks/app", true, 8) && goes("x", true, 8));
+        assert!(goes("general/app", true, 8) && goes("memory/app", true, 8) && goes("x", true, 8));
         assert!(!goes("x", false, 8) && !goes("x", true, 10 - EMPTY_CHANNEL_HOURS));
-        for stays in ["general", "memory", "dm/Zed"] {
+        for stays in ["general", "memory", "dm/Zed", "tasks/app"] {
             assert!(!goes(stays, true, 0), "{stays}");
         }
     }

@@ -168,7 +168,6 @@ on_every_store! {
         place.say(&zed, "general/full", "something");
         follow(&place, &amp, "general/heard");
         follow(&place, &amp, "general/empty");
-        zed.create("the list is not empty");
         later(&place, HOUR_MS, &[&zed, &amp]);
         assert_eq!(zed.engine.tick().unwrap().channels, 0, "whoever made it may be about to use it");
         write_with(&*place.store, None, |tx| {
