@@ -20,7 +20,7 @@ const LOOK_MS_MAX: u64 = 1_000;
 const LOOK_MS_MIN: u64 = 5;
 
 /// Longest time until a wait hears that it is cancelled.
-const CANCEL_MS_MAX: u64 = 100;
+const CANCEL_MS_MAX: u64 = 200;
 
 /// What is waited for.
 struct Waiting<'a> {
