@@ -4,6 +4,7 @@ Nothing else configures the clients here. The model is scripted, everything else
 """
 
 import json
+import re
 import subprocess
 import unittest
 
@@ -38,6 +39,25 @@ class Conversations(Model):
 
     def results(self, is_subagent):
         return max(self.heard[is_subagent], key=lambda seen: len(seen.results)).results
+
+
+class Stopping(Model):
+    """A model that registers, wants to stop, and receives its messages only when it is told that there are some."""
+
+    def __init__(self, name):
+        super().__init__([("register", {"name": name}), ("receive", {"as": name})])
+        self.told = None
+
+    def answer(self, vendor, body):
+        seen = vendor.see(body)
+        unread = re.search(r"taskbus: [0-9]+ messages? unread.*", seen.whole)
+        if seen.tools and len(seen.results) == 1:
+            if unread is None:
+                self.held.set()
+                self.let_go.wait()
+                return vendor.say(seen, 1, "finished")
+            self.told = self.told or unread.group()[:400].split("Before you stop")[0]
+        return super().answer(vendor, body)
 
 
 class SetUp:
@@ -231,6 +251,22 @@ class TheHooks(WithSetUp):
                 self.assertEqual(model.errors, [], output)
                 self.assertIn("In this repository you are project on taskbus", model.last().whole)
                 self.assertIn("Work together with other agents through taskbus", model.last().whole)
+
+    def test_an_agent_that_wants_to_stop_is_told_of_messages_that_it_has_not_seen(self):
+        """It says that it is done; the hook keeps it going; it reads its messages; it stops."""
+        for kind in (SetUpClaudeCode, SetUpCodex, SetUpGemini):
+            name = f"Zed-{kind.client}"
+            with self.subTest(client=kind.client), Stopping(name) as model:
+                agent = self.agent(kind, model)
+                process = agent.start()
+                self.assertTrue(model.held.wait(60), "the agent never registered")
+                self.place.cli("send", f"dm/{name}", "Secret words.", "--subject", "Read me")
+                model.let_go.set()
+                output, _ = process.communicate(timeout=120)
+                self.assertEqual((process.returncode, model.errors), (0, []), output)
+                self.assertRegex(model.told, rf"1 message unread for {name}, in dm/{name} \(1\)")
+                self.assertNotIn("Secret", model.told, "a hook does not repeat what agents wrote")
+                self.assertIn("Secret words.", model.last().results[1])
 
     def test_its_own_tasks_are_shown_where_the_repository_wants_it(self):
         own = [
