@@ -13,6 +13,7 @@ mod handshake;
 mod idle;
 mod lenient;
 mod lifecycle;
+mod operator;
 mod resources;
 mod schema;
 mod server;
