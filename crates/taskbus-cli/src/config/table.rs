@@ -57,7 +57,7 @@ pub(super) static KEYS: [Key; 36] = [
     key("receive_default_count", Kind::Whole(1, 1000), "100", "Messages that one `receive` returns when it does not say how many; not more than `receive_max_count`."),
     key("receive_max_count", Kind::Whole(1, 10_000), "1000", "The most that one `receive` may ask for."),
     key("receive_max_wait_seconds", Kind::Whole(0, 50), "50", "The longest that one `receive` may wait. Clients give up at 60."),
-    key("result_default_kib", Kind::Whole(1, 4096), "8", "The largest answer, except a single record that is larger itself. Codex cuts at about 12 KiB."),
+    key("result_default_kib", Kind::Whole(1, 4096), "8", "The largest answer of `receive`, `history` and `search`, except a single record that is larger itself; those of the task tools stay below 8 KiB. Codex cuts at about 12."),
     key("discovery_enabled", Kind::Flag, "true", "Whether agents may ask who else is there."),
     key("inspection_command", Kind::Command, "[]", "A program that is asked before each write: it reads a JSON object and answers `{\"allow\": …, \"reason\": …}`.").or("none"),
     key("inspection_timeout_seconds", Kind::Seconds(0.1, 60.0), "5", "How long it may take."),
