@@ -217,9 +217,9 @@ fn empty_stores_have_empty_lists() {
     let place = Place::new();
     assert_eq!(place.ok(&["lists"])["lists"], json!([]));
     assert_eq!(place.ok(&["who"])["sessions"], json!([]));
-    for command in ["list", "tree", "ready", "blocked", "next", "wait"] {
-        let refusal = place.refused(&[command]);
-        assert_eq!((&refusal["code"], &refusal["channel"]), (&json!("not_found"), &json!("tasks/demo")), "{command}");
+    for command in [&["list"][..], &["tree"], &["ready"], &["blocked"], &["next"], &["wait", "--ready"]] {
+        let refusal = place.refused(command);
+        assert_eq!((&refusal["code"], &refusal["channel"]), (&json!("not_found"), &json!("tasks/demo")), "{command:?}");
     }
     let status = place.ok(&["status"]);
     assert_eq!((&status["exists"], status.get("tally")), (&json!(false), None));

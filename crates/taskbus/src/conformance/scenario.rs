@@ -17,6 +17,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("leases", include_str!("../../scenarios/leases.txt")),
     ("next", include_str!("../../scenarios/next.txt")),
     ("order", include_str!("../../scenarios/order.txt")),
+    ("orphans", include_str!("../../scenarios/orphans.txt")),
     ("plan", include_str!("../../scenarios/plan.txt")),
     ("sessions", include_str!("../../scenarios/sessions.txt")),
     ("shared", SHARED),
