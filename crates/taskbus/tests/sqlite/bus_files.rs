@@ -161,3 +161,32 @@ fn a_delivery_is_flat_in_history() {
         assert!(*long < *short * 10, "{short:?} {long:?}");
     }
 }
+
+/// Whoever searches indexes first, and many may do so at once while others write.
+#[test]
+fn many_handles_index_and_write_at_once() {
+    let home = Home::new();
+    let store = home.with_list();
+    let general = ChannelName::general();
+    on_bus(&store, |bus| bus.create_channel(&general, ChannelKind::Ordinary, at(1)));
+    std::thread::scope(|scope| {
+        for writer in 0..3 {
+            let (home, general) = (&home, &general);
+            scope.spawn(move || {
+                let store = home.open();
+                for round in 0..30 {
+                    create(&store, |task| task.description = Some(Body::new(format!("found w{writer}")).unwrap()));
+                    on_bus(&store, |bus| Ok(post(bus, general, "found", &["a"], Place::Ordinary)));
+                    if round % 3 == 0 {
+                        store.index_texts().unwrap();
+                    }
+                }
+            });
+        }
+    });
+    store.index_texts().unwrap();
+    let terms = Query::parse("found").unwrap().terms;
+    let hits =
+        read_with(&store, None, |snapshot| snapshot.bus().unwrap().search(&terms, &MessageFilter::default(), 1000));
+    assert_eq!((hits.unwrap().len(), store.check().unwrap()), (180, vec![]));
+}

@@ -33,12 +33,13 @@ const SOURCES: [(&str, &str); 21] = [
 
 /// May read a table from end to end: the lists and channels, of which there are few; the schema, once at opening; an
 /// index that holds nothing but what is asked for; and a virtual table, whose own index SQLite does not tell of.
-const MAY_SCAN: [&str; 8] = [
+const MAY_SCAN: [&str; 9] = [
     "channels CHANNELS",
     "channels LISTS",
     "lists LISTS",
     "memories BARE",
     "memories COUNT_BARE",
+    "memories INBOXES",
     "migrate OBJECTS",
     "texts DROP",
     "texts MATCHES",

@@ -1,7 +1,10 @@
 //! Memories: their revisions, when they were last read, and their vectors. Vectors are read row by row and never kept.
 
+use std::collections::HashSet;
+
 use rusqlite::params;
 use taskbus_core::bus::message::Message;
+use taskbus_core::name::Identity;
 use taskbus_core::time::Timestamp;
 
 use super::super::error::{Answer, Fault};
@@ -41,7 +44,12 @@ const EMBEDDED: &str = "UPDATE posts SET embedded = 1 WHERE seq = ?1 AND embedde
 const BARE_AGAIN: &str = "UPDATE posts SET embedded = 0 WHERE seq = ?1";
 const DROP: &str = "DELETE FROM embeddings WHERE seq = ?1";
 const VECTORS: &str = "
-    SELECT seq, vector FROM embeddings INDEXED BY embeddings_by_model WHERE model = ?1 AND failed = 0 ORDER BY seq";
+    SELECT p.seq, p.memory_id, p.channel, e.vector
+    FROM embeddings e INDEXED BY embeddings_by_model CROSS JOIN posts p ON p.seq = e.seq
+    WHERE e.model = ?1 AND e.failed = 0 AND (?2 IS NULL OR p.channel = ?2) AND (?3 IS NULL OR p.sender = ?3)
+      AND p.created_at >= ?4 AND p.created_at <= ?5 AND (?6 IS NULL OR p.seq = ?6 OR p.reply_to = ?6)
+    ORDER BY e.seq";
+const INBOXES: &str = "SELECT id FROM channels WHERE kind = 'ordinary' AND open = 0";
 const COUNT: &str = "
     SELECT count(*) FROM embeddings INDEXED BY embeddings_by_model WHERE model = ?1 AND failed = ?2";
 const BARE: &str = "
@@ -138,21 +146,33 @@ impl Scope<'_> {
         filter: &MessageFilter<'_>,
         each: &mut dyn FnMut(Found, &[f32]),
     ) -> Answer<()> {
+        let channel = match filter.channel.map(|channel| self.channel_id(channel)).transpose()? {
+            Some(None) => return Ok(()),
+            found => found.flatten(),
+        };
+        let inboxes: HashSet<i64> = self.all(INBOXES, [], |row| row.get(0))?.into_iter().collect();
+        let sender = filter.sender.map(Identity::as_str);
+        let since = filter.since.map_or(i64::MIN, Timestamp::as_millis);
+        let until = filter.until.map_or(i64::MAX, Timestamp::as_millis);
         let mut statement = self.connection.prepare_cached(VECTORS)?;
-        let mut rows = statement.query([model])?;
+        let mut rows = statement.query(params![model, channel, sender, since, until, filter.thread])?;
         let mut vector = Vec::new();
         while let Some(row) = rows.next()? {
-            let Some(looked) = self.looked_at_post(row.get(0)?)? else { continue };
-            if !looked.facts().are_looked_at(filter) {
-                continue;
+            let found = Found { seq: row.get(0)?, id: row.get(1)? };
+            // Tags, and whose inbox it is, are no matter of the statement; mostly they are no matter at all.
+            if !filter.any_tags.is_empty() || inboxes.contains(&row.get(2)?) {
+                let looked = self.looked_at_post(row.get(0)?)?;
+                if !looked.is_some_and(|looked| looked.facts().are_looked_at(filter)) {
+                    continue;
+                }
             }
-            let (numbers, rest) = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?.as_chunks();
+            let (numbers, rest) = row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?.as_chunks();
             if !rest.is_empty() {
-                return Err(Fault::Damaged(format!("the vector of message {} is cut", looked.found.seq)));
+                return Err(Fault::Damaged(format!("the vector of message {} is cut", found.seq)));
             }
             vector.clear();
             vector.extend(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)));
-            each(looked.found, &vector);
+            each(found, &vector);
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::super::error::{Answer, Fault};
 use super::super::scope::Scope;
 use super::posts::Standing;
 use super::streams::Looked;
-use crate::store::bus::{Hit, MessageFilter, Term};
+use crate::store::bus::{Found, Hit, MessageFilter, Term};
 use crate::store::revision::Searched;
 
 const INDEXED: &str = "SELECT indexed FROM upkeep WHERE id = 0";
@@ -151,25 +151,32 @@ impl Scope<'_> {
         let mut matches = self.all(MATCHES, [expression(terms)], |row| Ok((-row.get::<_, f64>(1)?, row.get(0)?)))?;
         matches.sort_by(|a: &(f64, i64), b| b.0.total_cmp(&a.0));
         let mut hits: Vec<Hit> = Vec::new();
-        for equals in matches.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
+        for equals in matches.chunk_by_mut(|a, b| a.0.total_cmp(&b.0).is_eq()) {
             if hits.len() >= limit {
                 break;
             }
-            hits.extend(self.hits_among(equals, filter)?);
+            equals.sort_by_key(|equal| equal.1);
+            hits.extend(self.hits_among(equals, filter, limit - hits.len())?);
         }
-        hits.truncate(limit);
         Ok(hits)
     }
 
-    /// Those of equally good matches that the filter lets pass, by number.
-    fn hits_among(&self, matches: &[(f64, i64)], filter: &MessageFilter<'_>) -> Answer<Vec<Hit>> {
-        let mut hits = Vec::new();
+    /// The first of equally good matches that the filter lets pass, by number. They come by id, and the number of a
+    /// message is its id, that of a task's revision a larger one: so whatever is left has larger numbers than the id
+    /// looked at.
+    fn hits_among(&self, matches: &[(f64, i64)], filter: &MessageFilter<'_>, limit: usize) -> Answer<Vec<Hit>> {
+        let mut hits: BTreeMap<Found, Hit> = BTreeMap::new();
         for &(score, id) in matches {
+            if hits.len() == limit && hits.last_key_value().is_some_and(|(last, _)| last.seq < id.cast_unsigned()) {
+                break;
+            }
             let looked = self.live_text(id)?.filter(|looked| looked.facts().are_looked_at(filter));
-            hits.extend(looked.map(|looked| Hit { found: looked.found, score }));
+            hits.extend(looked.map(|looked| (looked.found, Hit { found: looked.found, score })));
+            if hits.len() > limit {
+                hits.pop_last();
+            }
         }
-        hits.sort_by_key(|hit| hit.found);
-        Ok(hits)
+        Ok(hits.into_values().collect())
     }
 
     /// The live message, or the live revision of the task, that a text is of.
