@@ -61,6 +61,9 @@ pub(crate) fn receive(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result
     };
     let act = Act::begin(desk, args, asked)?;
     let received = act.engine.receive(&act.who.name, &ask, asked.hurry)?;
+    if (asked.cancelled)() {
+        act.engine.take_back(&act.who.name, &received)?;
+    }
     Ok(act.signed(object(&received)))
 }
 

@@ -40,18 +40,13 @@ pub struct ReceiveAsk {
 }
 
 impl Engine {
-    /// Delivers what is unread, or waits for it. Returns early when `cancelled` says so, and then leaves no batch
-    /// behind that nobody saw.
+    /// Delivers what is unread, or waits for it until `hurry` says that it should not wait any longer. Then only what was
+    /// there from the start is delivered: what comes later is for whoever still waits.
     ///
     /// # Errors
     /// [`Error`]: `validation` for a wait that is too long, `polling` when this process waited in vain too often for
     /// this identity.
-    pub fn receive(
-        &self,
-        caller: &Identity,
-        ask: &ReceiveAsk,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Received, Error> {
+    pub fn receive(&self, caller: &Identity, ask: &ReceiveAsk, hurry: &dyn Fn() -> bool) -> Result<Received, Error> {
         self.authorize(caller)?;
         self.check_wait(ask.wait)?;
         let deadline = Instant::now() + ask.wait;
@@ -59,25 +54,34 @@ impl Engine {
         let mut ack_ignored = false;
         loop {
             let seen = self.store.version()?;
-            let mut received = self.deliver(caller, &pass, ask.count, cancelled)?;
+            let mut received = self.deliver(caller, &pass, ask.count)?;
             // An acknowledgement is applied once, and what came of it is told in the end.
             pass.ack = None;
             ack_ignored |= received.ack_ignored;
             received.ack_ignored = ack_ignored;
-            if cancelled() {
-                return self.undelivered(caller, &received);
-            }
             let left = deadline.saturating_duration_since(Instant::now());
             if received.is_news() || left.is_zero() {
                 self.count_polls(caller, ask, &received)?;
                 return Ok(received);
             }
-            self.pause(seen, left, cancelled)?;
-            if cancelled() {
-                // What has come is for whoever still waits.
-                return Ok(Received { ack_ignored, ..Received::default() });
+            self.pause(seen, left, hurry)?;
+            if hurry() {
+                return Ok(received);
             }
         }
+    }
+
+    /// Nobody saw this: a batch that was made for it is new again. What was delivered before it stays delivered.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn take_back(&self, caller: &Identity, received: &Received) -> Result<(), Error> {
+        let Some(token) = received.batch.as_ref().filter(|_| !received.redelivered) else { return Ok(()) };
+        Ok(write_with(self.store(), None, |tx| {
+            let now = self.store.now()?;
+            self.enter(tx, caller, now)?;
+            Ok(receive::take_back(token, &mut Post { bus: bus_mut(tx)?, who: caller })?)
+        })?)
     }
 
     fn check_wait(&self, wait: Duration) -> Result<(), Refusal> {
@@ -89,14 +93,8 @@ impl Engine {
         Err(Invalid::WaitTooLong { given: seconds(wait.as_secs()), max: seconds(max) }.into())
     }
 
-    /// One delivery, in a transaction if it changes anything and somebody will see it.
-    fn deliver(
-        &self,
-        caller: &Identity,
-        ask: &Ask,
-        count: Option<i64>,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Received, Error> {
+    /// One delivery, in a transaction if it changes anything.
+    fn deliver(&self, caller: &Identity, ask: &Ask, count: Option<i64>) -> Result<Received, Error> {
         let facts = self.delivery_facts(caller, count, self.store.now()?);
         let glance = |snapshot: &dyn Snapshot| {
             if let Err(refusal) = self.session(snapshot, caller)? {
@@ -108,9 +106,6 @@ impl Engine {
         let looked = if ask.ack.is_none() { read_with(self.store(), None, glance)?? } else { None };
         if let Some(received) = looked {
             return Ok(received);
-        }
-        if cancelled() {
-            return Ok(Received::default());
         }
         Ok(write_with(self.store(), None, |tx| {
             let facts = Facts { now: self.store.now()?, ..facts.clone() };
@@ -135,17 +130,6 @@ impl Engine {
     /// A subscription that was not read for longer than this has ended, in milliseconds.
     pub(super) fn idle_ms(&self) -> i64 {
         self.limits.cursor_idle_hours.saturating_mul(HOUR_MS)
-    }
-
-    /// Nobody will see this: a batch that was made for it is new again.
-    fn undelivered(&self, caller: &Identity, received: &Received) -> Result<Received, Error> {
-        let Some(token) = received.batch.as_ref().filter(|_| !received.redelivered) else {
-            return Ok(Received { ack_ignored: received.ack_ignored, ..Received::default() });
-        };
-        write_with(self.store(), None, |tx| {
-            Ok(receive::take_back(token, &mut Post { bus: bus_mut(tx)?, who: caller })?)
-        })?;
-        Ok(Received { ack_ignored: received.ack_ignored, ..Received::default() })
     }
 
     fn count_polls(&self, caller: &Identity, ask: &ReceiveAsk, received: &Received) -> Result<(), Refusal> {

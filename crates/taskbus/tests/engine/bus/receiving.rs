@@ -106,26 +106,35 @@ on_every_store! {
         assert_eq!(watched.writes_during(|| drop(amp.all())), 0, "the same batch again");
     }
 
-    fn a_cancelled_call_leaves_no_batch_behind(place) {
-        let mut place = place;
-        let watched = Watched::over(&mut place);
+    fn a_batch_that_nobody_saw_is_taken_back(place) {
         let (zed, amp) = (place.person("Zed"), place.person("Amp"));
         amp.follow("general", Start::Now).unwrap();
         zed.say("general", "one");
-        let writes = watched.writes_during(|| {
-            let lost = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &|| true).unwrap();
-            assert_eq!(lost, Received::default());
-        });
-        assert_eq!(writes, 0, "cancelled before anything was handed out");
-        let asked = Cell::new(0);
-        let cancelled = || asked.replace(asked.get() + 1) > 0;
-        let lost = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &cancelled).unwrap();
-        assert_eq!(lost, Received::default(), "cancelled after it was handed out");
+        amp.engine.take_back(&amp.name, &amp.all()).unwrap();
         let next = amp.all();
         assert_eq!((contents(&next), next.redelivered), (vec!["one"], false));
-        let kept = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &|| true).unwrap();
-        assert_eq!(kept, Received::default());
-        assert!(amp.all().redelivered, "a batch that was seen stays");
+        amp.engine.take_back(&amp.name, &amp.all()).unwrap();
+        assert!(amp.all().redelivered, "what was delivered before stays delivered");
+        amp.engine.take_back(&amp.name, &Received::default()).unwrap();
+    }
+
+    fn a_call_in_a_hurry_brings_what_is_there(place) {
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        amp.follow("general", Start::Now).unwrap();
+        zed.say("general", "one");
+        let batch = amp.engine.receive(&amp.name, &ReceiveAsk::default(), &|| true).unwrap();
+        assert_eq!(contents(&batch), ["one"]);
+        amp.ack(&batch);
+        let said = Cell::new(false);
+        let hurry = || {
+            if !said.replace(true) {
+                zed.say("general", "too late");
+            }
+            true
+        };
+        let ask = ReceiveAsk { wait: Duration::from_secs(40), ..ReceiveAsk::default() };
+        assert_eq!(amp.engine.receive(&amp.name, &ask, &hurry).unwrap(), Received::default());
+        assert_eq!(contents(&amp.all()), ["too late"]);
     }
 
     fn a_small_result_still_brings_everything(place) {
