@@ -92,11 +92,15 @@ pub enum Turn {
     },
 }
 
+/// Nobody holds the maintenance for longer than this at a time: a later end was written by a clock that was wrong.
+const HELD_MS_MAX: i64 = 2 * HOUR_MS;
+
 /// Whose turn it is, given who did it last and until when, for a process that ticks once in an interval.
 #[must_use]
 pub fn turn(held: Option<(&str, Timestamp)>, me: &str, now: Timestamp, interval_ms: i64) -> Turn {
+    let believable = |until: Timestamp| until > now && until <= now.plus_millis(HELD_MS_MAX);
     match held {
-        Some((who, until)) if who != me && until > now => Turn::Anothers,
+        Some((who, until)) if who != me && believable(until) => Turn::Anothers,
         Some((who, until)) if who == me && until > now.plus_millis(interval_ms) => Turn::Ours,
         Some(_) | None => Turn::Take { until: now.plus_millis(interval_ms.saturating_mul(2)) },
     }
@@ -234,6 +238,8 @@ mod tests {
         assert_eq!(turn(Some(("b", at(1))), "a", at(1), HOUR_MS), take);
         assert_eq!(turn(Some(("a", at(3))), "a", at(1), HOUR_MS), Turn::Ours);
         assert_eq!(turn(Some(("a", at(2))), "a", at(1), HOUR_MS), take);
+        assert_eq!(turn(Some(("b", at(3))), "a", at(1), HOUR_MS), Turn::Anothers);
+        assert_eq!(turn(Some(("b", at(4))), "a", at(1), HOUR_MS), take, "nobody holds it for three hours");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::store::{Store, write_with};
 
 /// A read this soon after the last one that was noted is not noted, in milliseconds.
 const SOON_MS: i64 = 600_000;
-/// What is kept in mind, at most.
+/// What is kept in mind, at most, beside what one call reads.
 const NOTED_MAX: usize = 4096;
 
 /// What this process noted lately.
@@ -32,6 +32,9 @@ impl Reads {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.len() + due.len() > NOTED_MAX {
             noted.retain(|_, at| is_soon(*at, now));
+        }
+        if noted.len() + due.len() > NOTED_MAX {
+            noted.clear();
         }
         noted.extend(due.into_iter().map(|id| (id, now)));
         Ok(())
