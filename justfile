@@ -20,6 +20,10 @@ conformance *args:
 storm:
     cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture
 
+# Twenty idle servers for a minute: their processor time and memory, and that nobody writes.
+idle seconds="60":
+    IDLE_SECONDS={{seconds}} cargo nextest run --release -p taskbus-cli -E 'test(/idle_servers/)' --no-capture
+
 # A third party's store, run through the suite.
 custom-store:
     cargo run -p taskbus --features conformance --example custom_store

@@ -36,7 +36,7 @@ class Inspector(unittest.TestCase):
     def test_definitions_pass_in_strict_mode(self):
         for era in ERAS:
             with self.subTest(era=era):
-                self.assertEqual(len(self.inspect(era, "tools/list", "--strict")["tools"]), 10)
+                self.assertEqual(len(self.inspect(era, "tools/list", "--strict")["tools"]), 12)
 
     def test_calls_and_refusals(self):
         for era in ERAS:

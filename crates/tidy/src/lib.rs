@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod arrows;
 #[cfg(test)]
+mod bus_tests;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod files;

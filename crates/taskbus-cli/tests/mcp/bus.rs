@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use taskbus::store::Store as _;
+use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
 
 use crate::server::{Launch, Server, on_sqlite};
 
@@ -49,6 +52,49 @@ fn names_asked_for_at_once_differ() {
     let mut names: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
     names.sort();
     assert_eq!(names, ["Sam", "Sam2", "Sam3"]);
+}
+
+/// Thirty seconds, for real.
+#[test]
+fn a_killed_process_holds_its_name_until_its_heartbeat_is_missed() {
+    let home = tempfile::tempdir().unwrap();
+    let (dead, mut amp) = (named(home.path(), "Zed"), named(home.path(), "Amp"));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(dead.pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    dead.exited();
+    let killed = Instant::now();
+    assert_eq!(amp.call("register", json!({"name": "Zed"}))["as"], "Zed2");
+    let store = SqliteStore::lazy(home.path().join("taskbus.db"), SqliteOptions::default());
+    let lives = |amp: &mut Server| amp.call("discover", json!({"as": "Amp"})).to_string().contains("\"Zed\"");
+    while lives(&mut amp) {
+        assert!(killed.elapsed() < Duration::from_secs(40), "it lives on");
+        // Heartbeats of the others come in between, and are looked past.
+        store.wait(store.version().unwrap(), Duration::from_secs(1)).unwrap();
+    }
+    let held = killed.elapsed();
+    println!("the name was held for {held:.1?} after the kill");
+    assert!(held > Duration::from_secs(20), "{held:?}");
+    let mut heir = on_sqlite(home.path());
+    assert_eq!(heir.call("register", json!({"name": "Zed"}))["as"], "Zed");
+}
+
+#[test]
+fn the_inspection_command_runs_in_the_process_that_sends() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config.toml");
+    let script = "cat > seen.json; echo '{\"allow\": false, \"reason\": \"not here\"}'";
+    std::fs::write(&config, format!("inspection_command = [\"/bin/sh\", \"-c\", {}]\n", json!(script))).unwrap();
+    let launch = Launch::new(home.path(), "sqlite:taskbus.db").env("TASKBUS_CONFIG", config.to_str().unwrap());
+    let (mut inspected, mut free) = (launch.start(), on_sqlite(home.path()));
+    inspected.call("register", json!({"name": "Zed"}));
+    let refusal = inspected.refusal("send", json!({"channel": "general", "content": "hello"}));
+    assert_eq!((&refusal["code"], &refusal["retryable"]), (&json!("inspection_rejected"), &json!(false)));
+    assert!(refusal["message"].as_str().unwrap().contains("not here"), "{refusal}");
+    let seen: Value = serde_json::from_slice(&std::fs::read(home.path().join("seen.json")).unwrap()).unwrap();
+    assert_eq!((&seen["operation"], &seen["sender"]), (&json!("send"), &json!("Zed")));
+    std::fs::remove_file(home.path().join("seen.json")).unwrap();
+    free.call("send", json!({"channel": "general", "content": "hello"}));
+    assert!(!home.path().join("seen.json").exists(), "it ran for another process");
 }
 
 #[test]
