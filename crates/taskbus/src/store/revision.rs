@@ -69,6 +69,7 @@ pub(super) struct Searched {
 
 impl Searched {
     /// Reads it from the task as JSON.
+    #[cfg(feature = "sqlite")]
     pub(super) fn read(document: &str) -> serde_json::Result<Self> {
         serde_json::from_str(document)
     }
