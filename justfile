@@ -41,6 +41,11 @@ peers *args:
     cargo build --release
     bench/peers/run {{args}}
 
+# The instructions of four calls, counted by valgrind, against the figures that are checked in.
+instructions *args:
+    cargo build --release
+    bench/instructions/run {{args}}
+
 # The library's documentation, opened in a browser.
 docs:
     cargo doc --no-deps --workspace --open

@@ -10,7 +10,8 @@ from subject import STEPS
 def machine():
     """What is known of the machine, without its name."""
     system = platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
-    return {"os": system, "kernel": platform.release(), "arch": platform.machine(), "cpus": os.cpu_count()}
+    known = {"os": system, "kernel": platform.release(), "arch": platform.machine(), "cpus": os.cpu_count()}
+    return known | {"load": round(os.getloadavg()[0], 1)}
 
 
 def head(taskbus, python, empty_ms):
@@ -41,8 +42,8 @@ def markdown(report):
     m = report["machine"]
     build = report["taskbus"]
     lines = [
-        f"Measured on {report['date']}: {m['os']}, {m['cpus']} cores, {m['arch']}; taskbus {build['version']} "
-        f"({build['build']}). An empty process takes {report['empty_process_ms']:.1f} ms, measured in the same way.",
+        f"Measured on {report['date']}: {m['os']}, {m['cpus']} cores, {m['arch']}, load {m['load']:.1f} before; "
+        f"taskbus {build['version']} ({build['build']}). An empty process takes {report['empty_process_ms']:.1f} ms, measured in the same way.",
         "",
         "A cell: how many times as long the peer takes as taskbus, and both medians in milliseconds.",
     ]

@@ -94,6 +94,25 @@ pub(crate) struct Bench {
     /// Where to put the files: on the disk that is to be measured [default: the directory for temporary files]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
+    /// Make one call a number of times and measure nothing, for a counter of instructions
+    #[arg(long, hide = true, value_name = "CALL", requires = "times", conflicts_with_all = ["quick", "sizes"])]
+    pub(crate) count: Option<Counted>,
+    /// How many times
+    #[arg(long, hide = true, value_name = "N", requires = "count", value_parser = clap::value_parser!(u8).range(0..=60))]
+    pub(crate) times: Option<u8>,
+}
+
+/// A call whose instructions are counted.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Counted {
+    /// Adding a task with two blockers.
+    Create,
+    /// Taking the first ready task.
+    Next,
+    /// Completing a task that two wait for.
+    Complete,
+    /// A page of 50 in tree order.
+    Page,
 }
 
 /// What a command answers.

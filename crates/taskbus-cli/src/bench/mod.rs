@@ -3,6 +3,7 @@
 //!
 //! Reads and calls that need not wait for the disk are compared with a commit that does not wait either.
 
+mod count;
 mod field;
 mod mail;
 mod raw;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use taskbus::engine::Error;
 use taskbus::store::View;
+use tempfile::TempDir;
 
 use self::field::{Field, Hub, Mode};
 use self::mail::Mail;
@@ -55,6 +57,9 @@ fn sizes(args: &Bench) -> Vec<Size> {
 
 /// Measures.
 pub(crate) fn run(_: &Globals, args: &Bench) -> Result<Box<dyn Report>, Failure> {
+    if let (Some(call), Some(times)) = (args.count, args.times) {
+        return Ok(Box::new(count::run(place(args.dir.as_deref())?.path(), call, times)?));
+    }
     let sizes = sizes(args);
     let total = sizes.iter().map(|size| 2 * size.tasks + size.samples).sum::<usize>() as u64;
     let progress = Progress::new(total);
@@ -69,6 +74,13 @@ pub(crate) fn run(_: &Globals, args: &Bench) -> Result<Box<dyn Report>, Failure>
     Ok(Box::new(BenchReport::new(&samples, &sizes.iter().map(|size| size.tasks).collect::<Vec<_>>())))
 }
 
+/// A directory that is gone afterwards.
+fn place(dir: Option<&Path>) -> Result<TempDir, Failure> {
+    let parent = dir.map_or_else(std::env::temp_dir, PathBuf::from);
+    let place = tempfile::Builder::new().prefix("taskbus-bench-").tempdir_in(&parent);
+    place.map_err(|error| Failure::usage(format!("{} cannot be written: {error}", parent.display())))
+}
+
 fn measure(
     size: Size,
     dir: Option<&Path>,
@@ -76,9 +88,7 @@ fn measure(
     progress: &Progress,
     done: &dyn Fn(u64),
 ) -> Result<(), Failure> {
-    let parent = dir.map_or_else(std::env::temp_dir, PathBuf::from);
-    let place = tempfile::Builder::new().prefix("taskbus-bench-").tempdir_in(&parent);
-    let place = place.map_err(|error| Failure::usage(format!("{} cannot be written: {error}", parent.display())))?;
+    let place = place(dir)?;
     progress.doing(&format!("filling a list with {} tasks", size.tasks));
     let mut field = Field::fill(place.path(), size.tasks, 2 * size.samples, done)?;
     let mut raw = Raw::open(place.path())?;

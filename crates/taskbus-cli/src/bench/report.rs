@@ -36,7 +36,8 @@ fn machine() -> Map<String, Value> {
     ])
 }
 
-fn build() -> &'static str {
+/// How the binary was built.
+pub(super) fn build() -> &'static str {
     if cfg!(debug_assertions) { "debug" } else { "release" }
 }
 

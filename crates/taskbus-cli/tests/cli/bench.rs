@@ -21,3 +21,15 @@ fn bars_have_a_name_a_value_a_target_and_a_verdict() {
     }
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "nothing is left behind");
 }
+
+/// What `bench/instructions` relies on: each call is there, and a run leaves nothing behind.
+#[test]
+fn a_counted_call_is_made_and_measures_nothing() {
+    let place = Place::new();
+    let dir = place.path("work");
+    for call in ["create", "next", "complete", "page"] {
+        let report = place.ok(&["bench", "--count", call, "--times", "60", "--dir", dir.to_str().unwrap()]);
+        assert_eq!((&report["call"], &report["times"]), (&json!(call), &json!(60)), "{report}");
+    }
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "nothing is left behind");
+}
