@@ -1,6 +1,8 @@
 //! Other versions: a newer schema that only added, one that did not, a step that is not ours.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use rusqlite::Connection;
@@ -141,18 +143,42 @@ fn a_step_that_was_cut_off_is_done_the_next_time() {
     assert_eq!((told(&store), store.check().unwrap(), schema(&home)), (before, vec![], 3));
 }
 
+/// The variable that tells a process of [`opener`] which store to open.
+const PLACE: &str = "TASKBUS_UPGRADE_PLACE";
+
+/// Processes and threads that all come first: one of them does the step, and all see everything.
 #[test]
 fn many_openers_at_once_make_one_step() {
-    for _ in 0..3 {
+    for _ in 0..2 {
         let home = Home::new();
         full_store(&home);
         let before = told(&home.open());
         as_of(&home, 2);
+        let processes: Vec<_> = (0..4).map(|_| opening(&home.path).spawn().unwrap()).collect();
         std::thread::scope(|scope| {
-            let openers: Vec<_> = (0..8).map(|_| scope.spawn(|| told(&home.open()))).collect();
+            let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| told(&home.open()))).collect();
             openers.into_iter().for_each(|opener| assert_eq!(opener.join().unwrap(), before));
         });
+        for process in processes {
+            let ended = process.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+            assert!(ended.status.success() && said.contains(&before), "{said}");
+        }
         assert_eq!((home.open().check().unwrap(), schema(&home)), (vec![], 3));
+    }
+}
+
+fn opening(path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["upgrade::opener", "--exact", "--nocapture"]).env(PLACE, path).stdout(Stdio::piped());
+    command
+}
+
+/// Not a test: the process that opens a store for one does it here. Without a place there is nothing to do.
+#[test]
+fn opener() {
+    if let Some(path) = std::env::var_os(PLACE) {
+        println!("{}", told(&SqliteStore::open(path, crate::support::relaxed()).unwrap()));
     }
 }
 
