@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -112,4 +112,22 @@ fn memories_are_found_by_what_they_mean_once_they_were_sent() {
         assert!(Instant::now() < deadline, "{found}");
     }
     assert_eq!(zed.call("search", json!({"query": "boat"}))["hits"][0]["memory_id"], boat);
+}
+
+#[test]
+fn an_embedding_server_that_hangs_holds_neither_a_write_nor_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    // Connections are taken by the system, and nobody ever answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}/v1/embeddings", listener.local_addr().unwrap());
+    let config = format!("embedding_endpoint = \"{endpoint}\"\nembedding_model = \"m\"\n");
+    let mut zed = configured(home.path(), "Zed", &config);
+    let begun = Instant::now();
+    zed.call("send", json!({"channel": "memory", "content": "bread is baked at night"}));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    // The pass has begun: its request is on the wire.
+    let (_pass, _) = listener.accept().unwrap();
+    let (status, took, errors) = zed.end();
+    assert!(status.success() && errors.is_empty(), "{status}: {errors}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
