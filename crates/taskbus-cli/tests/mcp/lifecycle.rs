@@ -310,6 +310,21 @@ fn a_log_comes_to_be_with_its_first_line() {
 }
 
 #[test]
+fn a_session_is_stamped_with_the_program_around_the_server() {
+    let home = tempfile::tempdir().unwrap();
+    let mut server = on_sqlite(home.path());
+    server.call("register", json!({"name": "Zed"}));
+    let store = SqliteStore::lazy(home.path().join("taskbus.db"), SqliteOptions::default());
+    let engine = taskbus::engine::Engine::new(std::sync::Arc::new(store), taskbus::engine::Limits::default());
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    let own = taskbus::store::Harness { pid: std::process::id(), start };
+    assert_eq!(engine.session_of_harness(own).unwrap().map(|name| name.to_string()), Some("Zed".to_owned()));
+    let another = taskbus::store::Harness { start: start + 1, ..own };
+    assert_eq!(engine.session_of_harness(another).unwrap(), None);
+}
+
+#[test]
 fn a_heartbeat_keeps_an_idle_session_alive() {
     let home = tempfile::tempdir().unwrap();
     let mut server = on_sqlite(home.path());
