@@ -6,7 +6,7 @@
 //!    read:  a connection ─ BEGIN ─ Scope ─ end
 //! ```
 //!
-//! A [`Scope`](scope::Scope) is one transaction and answers every question of the seam; what it knows is spread over
+//! A [`Scope`] is one transaction and answers every question of the seam; what it knows is spread over
 //! the files here by subject. `file`, `open`, `migrate`, `lock`, `durable` and `wait` deal with the file and with others
 //! who use it.
 
