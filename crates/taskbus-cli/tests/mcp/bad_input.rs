@@ -1,6 +1,7 @@
 //! Every field of every published tool × everything that models and mischief send. Each pair has a stated answer; a
 //! refusal has the common form and leaves the database as it was. A field that is not stated here fails the test.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
@@ -262,6 +263,12 @@ fn prepared(home: &tempfile::TempDir) -> Server {
     server
 }
 
+/// The database without what its maintenance keeps for itself, which a tick may change at any time.
+fn kept(home: &Path) -> Vec<String> {
+    let own = |row: &String| ["upkeep:", "texts"].iter().any(|table| row.starts_with(table));
+    dump(home).into_iter().filter(|row| !own(row)).collect()
+}
+
 #[test]
 fn every_field_has_an_answer_to_everything() {
     let home = tempfile::tempdir().unwrap();
@@ -276,12 +283,12 @@ fn every_field_has_an_answer_to_everything() {
             for (bad, text) in BAD {
                 let arguments = arguments(name, &field, &value(bad, text, name));
                 let asked = format!("{name}.{field} {bad:?}");
-                let before = dump(home.path());
+                let before = kept(home.path());
                 let result = call(&mut server, name, &arguments);
                 match expected(name, &field, bad) {
                     Answer::Refused(codes) => {
                         is_refusal(&result, codes, &asked);
-                        let after = dump(home.path());
+                        let after = kept(home.path());
                         let changed: Vec<&String> = after.iter().filter(|row| !before.contains(row)).collect();
                         assert_eq!(after, before, "{asked} changed the database: {changed:?}");
                         refused += 1;
