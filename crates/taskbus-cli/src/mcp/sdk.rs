@@ -181,6 +181,7 @@ impl Server {
         let impatient = waits && waiting.is_none();
         let turn = turn.ok().filter(|_| !waits && tool.effect != Effect::Read);
         let (desk, ending) = (Arc::clone(&self.desk), self.ending.clone());
+        let waking = waits.then(|| tokio::spawn(wake(Arc::clone(&desk), from.cancelled.clone(), ending.clone())));
         let outcome = blocking(move || {
             let cancelled = || from.cancelled.is_cancelled();
             let hurry = || ending.is_cancelled() || from.cancelled.is_cancelled();
@@ -189,7 +190,21 @@ impl Server {
         })
         .await;
         drop((turn, running, waiting));
+        if let Some(waking) = waking {
+            waking.abort();
+        }
         outcome?
+    }
+}
+
+/// Wakes the calls that wait, once one of them is cancelled or the client is gone.
+async fn wake(desk: Arc<Desk>, cancelled: CancellationToken, ending: CancellationToken) {
+    tokio::select! {
+        () = cancelled.cancelled() => {}
+        () = ending.cancelled() => {}
+    }
+    if let Some(engine) = desk.opened() {
+        engine.wake();
     }
 }
 

@@ -36,6 +36,7 @@ pub use self::limits::{ApiKey, EmbeddingAt, InspectionAt, Limits};
 pub use self::overview::Overview;
 use self::rate::Rate;
 pub use self::together::{Commands, Together};
+use self::waiters::Waiters;
 use crate::answer::ListView;
 use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 
@@ -52,6 +53,7 @@ mod sessions;
 mod tick;
 mod together;
 mod view;
+mod waiters;
 mod world;
 mod write;
 
@@ -240,6 +242,7 @@ pub struct Engine {
     turns: Turns,
     reads: Reads,
     polls: Polls,
+    waiters: Waiters,
     embedder: Option<Arc<Embedder>>,
     inspector: Option<Inspector>,
     room: Room,
@@ -257,11 +260,24 @@ impl Engine {
     pub fn with_seams(store: Arc<dyn Store>, limits: Limits, seams: Seams) -> Self {
         let rate = Rate::new(limits.writes_per_second, limits.write_kib_per_second, limits.max_message_kib);
         let (names, turns, reads) = (Mutex::new(BTreeSet::new()), Turns::default(), Reads::default());
-        let polls = Polls::default();
+        let (polls, waiters) = (Polls::default(), Waiters::default());
         let embedding = limits.embedding.clone().filter(|_| store.has_bus());
         let embedder = embedding.map(|at| Arc::new(Embedder::new(at, Arc::clone(&store))));
         let inspector = limits.inspection.clone().map(Inspector::new);
-        Self { store, seams, limits, rate, names, turns, reads, polls, embedder, inspector, room: Room::default() }
+        Self {
+            store,
+            seams,
+            limits,
+            rate,
+            names,
+            turns,
+            reads,
+            polls,
+            waiters,
+            embedder,
+            inspector,
+            room: Room::default(),
+        }
     }
 
     /// Every list.

@@ -19,9 +19,6 @@ const LOOK_MS_MAX: u64 = 1_000;
 /// Shortest time between two looks that nobody's change woke.
 const LOOK_MS_MIN: u64 = 5;
 
-/// Longest time until a wait hears that it is cancelled.
-const CANCEL_MS_MAX: u64 = 200;
-
 /// What is waited for.
 struct Waiting<'a> {
     request: &'a Request,
@@ -91,18 +88,6 @@ impl Engine {
                 }
             }
             self.pause(seen, look.pause.min(left), cancelled)?;
-        }
-    }
-
-    /// Waits until the store has changed since `seen`, the time is over, or `cancelled` says so.
-    pub(super) fn pause(&self, seen: u64, time: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
-        let end = Instant::now() + time;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || cancelled() || self.store.version()? != seen {
-                return Ok(());
-            }
-            self.store.wait(seen, left.min(Duration::from_millis(CANCEL_MS_MAX)))?;
         }
     }
 
