@@ -64,6 +64,7 @@ pub(crate) fn events(desk: &Desk, time: Duration) -> Result<Box<dyn Report>, Fai
         let messages = scope.spawn(|| new_messages(engine, &who, time, &over));
         let changes = list_changes(engine, &list, time);
         over.store(true, Ordering::SeqCst);
+        engine.waker().wake();
         (changes, messages.join().expect("BUG: who listens for messages does not panic"))
     });
     Ok(Box::new(Streamed { list, changes: changes? + messages? }))

@@ -204,7 +204,7 @@ async fn wake(desk: Arc<Desk>, cancelled: CancellationToken, ending: Cancellatio
         () = ending.cancelled() => {}
     }
     if let Some(engine) = desk.opened() {
-        engine.wake();
+        engine.waker().wake();
     }
 }
 

@@ -70,6 +70,20 @@ pub fn peek(
     Ok(Some(found.map(|it| Seen { message: it.message, source: rows[it.part].source.clone() }).collect()))
 }
 
+/// Whether a message wakes whatever filter it is looked at through: what was sent to this identity alone, and what has
+/// tags that it follows.
+#[must_use]
+pub fn always_wakes(message: &Message, who: &Identity) -> bool {
+    message.channel.owner().as_ref() == Some(who) || !message.matched_tags.is_empty()
+}
+
+/// Whether only the sender and the receiver may see what a message says: whoever else reads the output of a wait is told
+/// that it came, and from whom.
+#[must_use]
+pub fn is_confidential(message: &Message) -> bool {
+    message.channel.owner().is_some()
+}
+
 fn fits(row: &Subscription, who: &Identity, ask: &PeekAsk) -> bool {
     let asked = ask.channels.is_empty() || row.source.channel().is_some_and(|name| ask.channels.contains(name));
     asked && row.source.is_readable_by(who)

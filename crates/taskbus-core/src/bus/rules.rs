@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bus::channel::{ChannelKind, ChannelName};
-use crate::bus::message::Message;
 use crate::name::Identity;
 use crate::refusal::{Conflict, Invalid, Missing, Refusal};
 
@@ -85,10 +84,11 @@ pub fn check_read(name: &ChannelName, who: &Identity) -> Result<(), Refusal> {
     if name.is_readable_by(who) { Ok(()) } else { Err(no_channel(name)) }
 }
 
-/// Whether an identity may name this message as the one it answers: one it can read, or sent itself.
+/// Whether an identity may see a message, to find it or to name it as the one it answers: one that it can read, or sent
+/// itself.
 #[must_use]
-pub fn may_answer(message: &Message, who: &Identity) -> bool {
-    message.channel.is_readable_by(who) || message.sender.as_ref() == Some(who)
+pub fn is_visible(channel: &ChannelName, sender: Option<&Identity>, who: &Identity) -> bool {
+    channel.is_readable_by(who) || sender == Some(who)
 }
 
 /// What a channel must be to be deleted: none that every store has, no inbox, and read by nobody who lives.
@@ -114,8 +114,6 @@ pub fn check_delete(name: &ChannelName, is_there: bool, live_readers: Vec<Identi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::message::Sort;
-    use crate::time::Timestamp;
 
     fn name(text: &str) -> ChannelName {
         ChannelName::new(text).unwrap()
@@ -123,24 +121,6 @@ mod tests {
 
     fn who(text: &str) -> Identity {
         Identity::new(text).unwrap()
-    }
-
-    fn message(channel: &str, sender: &str, content: &str) -> Message {
-        Message {
-            seq: 0,
-            channel: name(channel),
-            sender: Some(who(sender)),
-            context: String::new(),
-            created_at: Timestamp::from_millis(0),
-            sort: Sort::default(),
-            subject: None,
-            content: content.to_owned(),
-            reply_to: None,
-            metadata: None,
-            memory: None,
-            tags: Vec::new(),
-            matched_tags: Vec::new(),
-        }
     }
 
     #[test]
@@ -192,9 +172,9 @@ mod tests {
     #[test]
     fn an_answer_is_to_what_one_can_know_of() {
         let zed = who("Zed");
-        assert!(may_answer(&message("general", "Amp", "x"), &zed));
-        assert!(may_answer(&message("dm/Zed", "Amp", "x"), &zed));
-        assert!(may_answer(&message("dm/Amp", "Zed", "x"), &zed));
-        assert!(!may_answer(&message("dm/Amp", "Jan", "x"), &zed));
+        assert!(is_visible(&name("general"), Some(&who("Amp")), &zed));
+        assert!(is_visible(&name("dm/Zed"), Some(&who("Amp")), &zed));
+        assert!(is_visible(&name("dm/Amp"), Some(&who("Zed")), &zed));
+        assert!(!is_visible(&name("dm/Amp"), Some(&who("Jan")), &zed));
     }
 }

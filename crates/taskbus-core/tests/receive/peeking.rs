@@ -1,7 +1,10 @@
 //! Looking without a trace.
 
-use taskbus_core::bus::peek::{Floors, PeekAsk, Seen};
+use taskbus_core::bus::peek::{Floors, PeekAsk, Seen, always_wakes, is_confidential};
+
+use taskbus_core::bus::message::Message;
 use taskbus_core::bus::subscription::Source;
+use taskbus_core::name::{Identity, Label};
 
 use crate::support::{Bus, name};
 
@@ -47,4 +50,18 @@ fn what_did_not_match_is_not_looked_at_again() {
     assert_eq!(bus.peek(&of(&[]), &floors), Some(vec![1]));
     floors.pass(&seen(1, Source::Channel(name("general"))));
     assert_eq!(bus.peek(&of(&[]), &floors), Some(vec![]));
+}
+
+#[test]
+fn what_is_meant_for_one_alone_wakes_it_whatever_it_says_and_is_shown_to_nobody_else() {
+    let mut bus = Bus::read(&[]);
+    bus.send("dm/Zed", "Amp");
+    bus.send("general", "Amp");
+    let [to_zed, to_all] = [bus.messages[0].clone(), bus.messages[1].clone()];
+    let zed = Identity::new("Zed").unwrap();
+    assert!(always_wakes(&to_zed, &zed) && !always_wakes(&to_zed, &Identity::new("Jan").unwrap()));
+    assert!(!always_wakes(&to_all, &zed));
+    assert!(is_confidential(&to_zed) && !is_confidential(&to_all));
+    let by_tag = Message { matched_tags: vec![Label::new("rust").unwrap()], ..to_all };
+    assert!(always_wakes(&by_tag, &zed));
 }

@@ -37,6 +37,7 @@ pub use self::overview::Overview;
 use self::rate::Rate;
 pub use self::together::{Commands, Together};
 use self::waiters::Waiters;
+pub use self::waiters::Waker;
 use crate::answer::ListView;
 use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 

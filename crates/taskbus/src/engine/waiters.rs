@@ -1,5 +1,5 @@
 //! Calls that wait for a change of the store: one thread listens for all of them, and sleeps until the store says that
-//! something changed. A call that is cancelled is woken by [`Engine::wake`]; nobody looks at a fixed rate faster than
+//! something changed. A call that is cancelled is woken by a [`Waker`]; nobody looks at a fixed rate faster than
 //! once a second, which makes up for a notice that got lost.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,16 +31,18 @@ struct State {
     rings: u64,
 }
 
+/// Wakes the waiting calls of an engine, from wherever their cancellation is heard of.
+#[derive(Clone)]
+pub struct Waker(Arc<Hall>);
+
 /// A call that waits; it counts until it is dropped.
 struct Place<'a>(&'a Arc<Hall>);
 
 impl Engine {
-    /// Wakes every waiting call, so that each asks at once whether it is cancelled. Call it after that has become true;
-    /// without it, a wait hears of its cancellation within a second.
-    pub fn wake(&self) {
-        let state = self.waiters.0.lock();
-        self.waiters.0.bell.notify_all();
-        drop(state);
+    /// What wakes the waiting calls of this engine.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.waiters.0))
     }
 
     /// Waits until the store has changed since `seen`, the time is over, or `cancelled` says so.
@@ -60,6 +62,16 @@ impl Engine {
             }
             hall.sleep(rings, left.min(LOOK_AGAIN), cancelled);
         }
+    }
+}
+
+impl Waker {
+    /// Wakes every waiting call, so that each asks at once whether it is cancelled. Call it after that has become true;
+    /// without it, a wait hears of its cancellation within a second.
+    pub fn wake(&self) {
+        let state = self.0.lock();
+        self.0.bell.notify_all();
+        drop(state);
     }
 }
 
@@ -172,7 +184,7 @@ mod tests {
                 let wait = scope.spawn(|| engine.pause(seen, LONG, &|| over.load(Ordering::SeqCst)));
                 until_waiting(&engine, 1);
                 over.store(true, Ordering::SeqCst);
-                engine.wake();
+                engine.waker().wake();
                 wait.join().unwrap().unwrap();
             });
         }

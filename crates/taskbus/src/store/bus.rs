@@ -372,7 +372,7 @@ impl<'a> MessageQuery<'a> {
 pub struct MessageFilter<'a> {
     /// Of this channel only.
     pub channel: Option<&'a ChannelName>,
-    /// Without a channel: inbox messages only if they are in this identity's inbox or from it.
+    /// Without a channel: only what this identity may see, by [`is_visible`](taskbus_core::bus::rules::is_visible).
     pub visible_to: Option<&'a Identity>,
     /// From this identity only.
     pub sender: Option<&'a Identity>,

@@ -2,6 +2,7 @@
 
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::message::Message;
+use taskbus_core::bus::rules::is_visible;
 use taskbus_core::bus::tag::TagPattern;
 use taskbus_core::name::{Identity, Label};
 use taskbus_core::time::Timestamp;
@@ -51,13 +52,9 @@ impl Facts<'_> {
 
     /// Whether a search looks at this message.
     pub(super) fn are_looked_at(&self, filter: &MessageFilter<'_>) -> bool {
-        let visible = |who: &Identity| match self.channel.owner() {
-            Some(owner) => owner == *who || self.sender == Some(who),
-            None => true,
-        };
         let here = match filter.channel {
             Some(channel) => self.channel == channel,
-            None => filter.visible_to.is_none_or(visible),
+            None => filter.visible_to.is_none_or(|who| is_visible(self.channel, self.sender, who)),
         };
         here && filter.sender.is_none_or(|who| self.sender == Some(who))
             && filter.since.is_none_or(|since| self.at >= since)

@@ -23,7 +23,7 @@ pub(crate) fn search(desk: &Desk, search: &Search) -> Result<Box<dyn Report>, Fa
     let now = desk.engine.now()?;
     let ask = SearchAsk {
         query: search.query.join(" "),
-        mode: search.mode.as_deref().and_then(mode),
+        mode: search.mode.as_deref().and_then(Mode::from_word),
         channel: search.channel.as_deref().map(channel).transpose()?,
         sender: search.sender.as_deref().map(|name| input::identity("sender", name)).transpose()?,
         since: search.since.map(at).transpose()?.flatten(),
@@ -37,15 +37,6 @@ pub(crate) fn search(desk: &Desk, search: &Search) -> Result<Box<dyn Report>, Fa
     };
     let found = desk.engine.search(desk.caller()?, &ask)?;
     Ok(Box::new(Hits { found, now }))
-}
-
-fn mode(word: &str) -> Option<Mode> {
-    match word {
-        "text" => Some(Mode::Text),
-        "semantic" => Some(Mode::Semantic),
-        "both" => Some(Mode::Both),
-        _ => None,
-    }
 }
 
 /// A time of the past: one with its date, not one from now on.

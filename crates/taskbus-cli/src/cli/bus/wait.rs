@@ -10,9 +10,10 @@ use std::time::Duration;
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value, json};
 use signal_hook::consts::SIGTERM;
+use taskbus::engine::Waker;
 use taskbus::store::Harness;
 use taskbus_core::bus::message::Message;
-use taskbus_core::bus::peek::PeekAsk;
+use taskbus_core::bus::peek::{self, PeekAsk};
 use taskbus_core::name::Identity;
 
 use super::args::Wait;
@@ -40,7 +41,7 @@ fn until_message(desk: &Desk, wait: &Wait) -> Result<Box<dyn Report>, Failure> {
     let filter = wait.filter.as_deref().map(regex).transpose()?;
     let ask = PeekAsk { channels: channels(&wait.channels)?, include_own: wait.include_own };
     let who = acting(desk, harness::around_here())?;
-    let end = End::default();
+    let end = End { why: Arc::default(), waker: desk.engine.waker() };
     // The signal of a successor may come as soon as the place is taken.
     end.on_signal()?;
     if !wait.no_harness_watch {
@@ -59,24 +60,25 @@ fn regex(text: &str) -> Result<Regex, Failure> {
     Regex::new(text).map_err(|error| Failure::usage(format!("--filter {text:?} is no regular expression: {error}")))
 }
 
-/// Whether a message wakes: what is meant for this one name, or has tags that it follows, always does.
+/// Whether a message wakes.
 fn is_wanted(message: &Message, who: &Identity, filter: Option<&Regex>) -> bool {
     let Some(filter) = filter else { return true };
-    let to_it = message.channel.owner().as_ref() == Some(who) || !message.matched_tags.is_empty();
     let subject = || message.subject.as_ref().is_some_and(|subject| filter.is_match(subject.as_str()));
-    to_it || filter.is_match(&message.content) || subject()
+    peek::always_wakes(message, who) || filter.is_match(&message.content) || subject()
 }
 
 /// What ends a wait from outside.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct End {
     /// The exit code that says why; 0: nothing has.
     why: Arc<AtomicU8>,
+    waker: Waker,
 }
 
 impl End {
     fn come(&self, why: u8) {
         let _first = self.why.compare_exchange(DONE, why, Ordering::SeqCst, Ordering::SeqCst);
+        self.waker.wake();
     }
 
     fn has_come(&self) -> bool {
@@ -107,10 +109,10 @@ impl End {
     }
 }
 
-/// A message as others may see it: what was sent to one agent alone is not shown to whoever reads the output.
+/// A message as whoever reads the output may see it.
 pub(crate) fn shown(message: &Message) -> Map<String, Value> {
     let mut shown = crate::wire::object(message);
-    if message.channel.owner().is_some() {
+    if peek::is_confidential(message) {
         for secret in ["subject", "content", "metadata"] {
             shown.shift_remove(secret);
         }

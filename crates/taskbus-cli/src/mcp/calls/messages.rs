@@ -90,7 +90,7 @@ pub(crate) fn history(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result
 pub(crate) fn search(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<Reply, Failure> {
     let ask = SearchAsk {
         query: args.required_text("query"),
-        mode: args.word("mode").and_then(mode),
+        mode: args.word("mode").and_then(Mode::from_word),
         channel: args.text("channel").map(|name| typed("channel", name, ChannelName::new)).transpose()?,
         sender: args.text("sender").map(|name| typed("sender", name, Identity::new)).transpose()?,
         since: args.time("since").flatten(),
@@ -104,13 +104,4 @@ pub(crate) fn search(desk: &Desk, args: &mut Args, asked: &Asked<'_>) -> Result<
     let act = Act::begin(desk, args, asked)?;
     let found = act.engine.search(&act.who.name, &ask)?;
     Ok(act.signed(object(&found)))
-}
-
-fn mode(word: &'static str) -> Option<Mode> {
-    match word {
-        "text" => Some(Mode::Text),
-        "semantic" => Some(Mode::Semantic),
-        "both" => Some(Mode::Both),
-        _ => None,
-    }
 }

@@ -4,18 +4,19 @@ use serde_json::{Value, json};
 use taskbus_core::bus::channel::{ChannelKind, ChannelName};
 use taskbus_core::bus::memory::no_task_list;
 use taskbus_core::bus::message::{Draft, MemoryRef, Message};
-use taskbus_core::bus::rules::{may_answer, no_channel};
+use taskbus_core::bus::rules::{is_visible, no_channel};
 use taskbus_core::name::{Identity, Key};
 use taskbus_core::refusal::{Missing, Refusal};
 use taskbus_core::time::Timestamp;
 
+use super::memory::row;
 use super::{bus, bus_mut, channel, make};
 use crate::answer::bus::Sent;
 use crate::engine::keyed::{Asked, Done, Inside};
 use crate::engine::rate::Cost;
 use crate::engine::read::Found;
 use crate::engine::{Engine, Error};
-use crate::store::bus::{NewMessage, Place};
+use crate::store::bus::Place;
 use crate::store::{Abort, Snapshot, Tx};
 
 /// A message on its way.
@@ -59,13 +60,15 @@ impl Engine {
             return Ok(Err(refusal));
         }
         let context = snapshot.session(letter.sender)?.map_or_else(String::new, |session| session.context);
-        let sized = self.sized(&letter.message(context, row.kind));
+        let sized = self.sized(&letter.message(context, row.kind, Timestamp::from_millis(0)));
         Ok(sized.map(|bytes| (row.kind, bytes)))
     }
 
     fn may_reply(&self, snapshot: &dyn Snapshot, letter: &Letter<'_>) -> Found<()> {
         let Some(seq) = letter.draft.reply_to else { return Ok(Ok(())) };
-        let answered = bus(snapshot)?.message(seq)?.filter(|message| may_answer(message, letter.sender));
+        let answered = bus(snapshot)?
+            .message(seq)?
+            .filter(|message| is_visible(&message.channel, message.sender.as_ref(), letter.sender));
         let missing = || Refusal::from(Missing::Message { field: "reply_to", seq });
         Ok(answered.map(|_| ()).ok_or_else(missing))
     }
@@ -76,19 +79,9 @@ impl Engine {
         let bus = bus_mut(tx)?;
         make(bus, letter.channel, kind, inside.now)?;
         let is_memory = kind == ChannelKind::Memory;
-        let seq = bus.post(&NewMessage {
-            channel: letter.channel,
-            sender: Some(letter.sender),
-            author: &author,
-            at: inside.now,
-            sort: &letter.draft.sort,
-            subject: letter.draft.subject.as_ref(),
-            content: letter.draft.content.as_str(),
-            reply_to: letter.draft.reply_to,
-            metadata: letter.draft.metadata.as_ref(),
-            tags: &letter.draft.tags,
-            place: if is_memory { Place::NewMemory } else { Place::Ordinary },
-        })?;
+        let message = letter.message(author.context.clone(), kind, inside.now);
+        let place = if is_memory { Place::NewMemory } else { Place::Ordinary };
+        let seq = bus.post(&row(&message, &author, place))?;
         if is_memory {
             bus.touch_memories(&[seq], Some(inside.now))?;
         }
@@ -98,15 +91,15 @@ impl Engine {
 }
 
 impl Letter<'_> {
-    /// As it will be read, but for its number and its time.
-    fn message(&self, context: String, kind: ChannelKind) -> Message {
+    /// As it will be read, but for its number.
+    fn message(&self, context: String, kind: ChannelKind, at: Timestamp) -> Message {
         let draft = self.draft.clone();
         Message {
             seq: 0,
             channel: self.channel.clone(),
             sender: Some(self.sender.clone()),
             context,
-            created_at: Timestamp::from_millis(0),
+            created_at: at,
             sort: draft.sort,
             subject: draft.subject,
             content: draft.content.into(),
