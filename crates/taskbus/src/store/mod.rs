@@ -26,6 +26,7 @@ use taskbus_core::time::Timestamp;
 use taskbus_core::tree::TreePath;
 
 pub mod bus;
+pub mod chain;
 pub mod claude;
 mod clock;
 mod look;

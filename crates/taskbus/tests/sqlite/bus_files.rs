@@ -15,7 +15,7 @@ use taskbus::store::{Author, Store, StoreError, read_with, write_with};
 
 use crate::support::{Home, at, change, create, list};
 
-fn post(bus: &mut dyn BusTx, channel: &ChannelName, content: &str, tags: &[&str], place: Place) -> u64 {
+pub(crate) fn post(bus: &mut dyn BusTx, channel: &ChannelName, content: &str, tags: &[&str], place: Place) -> u64 {
     let (author, sort, tags) = (Author::default(), Sort::default(), tag::normalize(tags).unwrap());
     let message = NewMessage {
         channel,
@@ -33,7 +33,7 @@ fn post(bus: &mut dyn BusTx, channel: &ChannelName, content: &str, tags: &[&str]
     bus.post(&message).unwrap()
 }
 
-fn on_bus<T>(store: &SqliteStore, f: impl Fn(&mut dyn BusTx) -> Result<T, StoreError>) -> T {
+pub(crate) fn on_bus<T>(store: &SqliteStore, f: impl Fn(&mut dyn BusTx) -> Result<T, StoreError>) -> T {
     write_with(store, None, |tx| Ok(f(tx.bus_mut().unwrap())?)).unwrap()
 }
 

@@ -5,6 +5,7 @@
 mod bus_files;
 mod bus_model;
 mod bus_questions;
+mod chain;
 mod contention;
 mod files;
 mod model;

@@ -35,8 +35,19 @@ fn a_newer_store_whose_steps_only_added_is_used() {
 /// The schema steps before the newest, as they are shipped.
 const STEPS: [&str; 2] =
     [include_str!("../../src/store/sqlite/schema/0001.sql"), include_str!("../../src/store/sqlite/schema/0002.sql")];
-const TABLES: [&str; 10] =
-    ["lists", "counters", "names", "sessions", "messages", "tasks", "edges", "task_labels", "tombstones", "receipts"];
+const TABLES: [&str; 11] = [
+    "lists",
+    "counters",
+    "names",
+    "sessions",
+    "messages",
+    "removed",
+    "tasks",
+    "edges",
+    "task_labels",
+    "tombstones",
+    "receipts",
+];
 
 /// Makes of the store there one that the version of an older schema left, with all that is in it.
 fn as_of(home: &Home, step: usize) {
@@ -60,7 +71,7 @@ fn as_of(home: &Home, step: usize) {
         let columns = columns.join(", ");
         raw.execute_batch(&format!("INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{table}")).unwrap();
     }
-    let keys = "key IN ('schema 1', 'schema 2') AND substr(key, 8) <= ?1";
+    let keys = "key = 'store' OR (key IN ('schema 1', 'schema 2') AND substr(key, 8) <= ?1)";
     raw.execute(&format!("INSERT INTO meta SELECT key, value FROM newer.meta WHERE {keys}"), [step.to_string()])
         .unwrap();
     raw.execute_batch(&format!("PRAGMA application_id = 0x74736B62; PRAGMA user_version = {step}; DETACH newer"))

@@ -9,6 +9,7 @@ use taskbus_core::change::{Change, Kind};
 use taskbus_core::id::TaskId;
 use taskbus_core::task::Task;
 
+use super::chained::Walk;
 use super::error::Answer;
 use super::migrate;
 use super::row::{Condition, Row, ids_to};
@@ -21,24 +22,15 @@ const TOLD_MAX: usize = 100;
 const INTEGRITY: &str = "PRAGMA integrity_check";
 const SCHEMA: &str = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name";
 const MESSAGES: &str = "
-    SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous, seq, list
-    FROM messages WHERE memory_id IS NOT NULL ORDER BY seq";
+    SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous, seq, list, link
+    FROM messages ORDER BY seq";
 const ROWS: &str = "SELECT id FROM tasks ORDER BY id";
 const EDGES: &str = "SELECT task, CAST(blocker AS TEXT) FROM edges";
 const DISORDER: &str = "
     SELECT t.id, b.id FROM edges e JOIN tasks t ON t.id = e.task JOIN tasks b ON b.id = e.blocker
     WHERE b.ord >= t.ord ORDER BY t.id, b.id";
-const LABELS: &str = "SELECT task, label FROM task_labels";
+const LABELS: &str = "SELECT task, label || ' of list ' || list FROM task_labels";
 const TOMBSTONES: &str = "SELECT id, list || ' ' || seq FROM tombstones";
-const COUNTERS: &str = "
-    SELECT id, ready, blocked, parked, deferred, in_progress, completed FROM counters ORDER BY id";
-const COUNTED: &str = "
-    SELECT sum(condition <= 1), sum(condition = 2), sum(condition = 3), sum(condition = 4), sum(condition = 5),
-           sum(condition = 6)
-    FROM tasks WHERE ?1 IN (0, list)";
-const NEWEST: &str = "SELECT coalesce(max(seq), 0) FROM messages WHERE ?1 IN (0, list)";
-const NEWEST_KEPT: &str = "SELECT seq FROM counters WHERE id = ?1";
-
 /// What the revisions say.
 #[derive(Default)]
 struct Told {
@@ -87,8 +79,13 @@ impl Scope<'_> {
         let mut told = Told::default();
         let mut statement = self.connection.prepare(MESSAGES)?;
         let mut rows = statement.query([])?;
+        let mut walk = Walk::begin(self)?;
         while let Some(row) = rows.next()? {
-            let (seq, list): (u64, i64) = (row.get(10)?, row.get(11)?);
+            let (seq, list): (i64, i64) = (row.get(10)?, row.get(11)?);
+            if !walk.step(row)? {
+                found.push(format!("revision {seq}: its link does not follow from what it says and the one before"));
+            }
+            let Ok(seq) = u64::try_from(seq) else { continue };
             let (revision, previous) = match revision_from(seq, row) {
                 Ok(read) => read,
                 Err(fault) => {
@@ -108,6 +105,7 @@ impl Scope<'_> {
             told.newest.insert(id, (list, seq, task.revision, kind));
             told.boards.entry(list).or_default().put(&Change { kind, task, note: None });
         }
+        found.extend(walk.end()?);
         Ok(told)
     }
 
@@ -147,7 +145,9 @@ impl Scope<'_> {
         row.ord = stored.ord;
         row.set_condition(task, self.now);
         // Whether a task is due depends on when somebody looked.
-        if row.not_before.is_some() && is_unhindered(row.condition) && is_unhindered(stored.condition) {
+        let due = if row.owner == 0 { Condition::Ready } else { Condition::Assigned };
+        let either = |condition| condition == due || condition == Condition::Deferred;
+        if row.not_before.is_some() && either(row.condition) && either(stored.condition) {
             row.condition = stored.condition;
         }
         Ok(row)
@@ -155,14 +155,14 @@ impl Scope<'_> {
 
     /// Edges, labels and tombstones.
     fn check_beside(&self, told: &Told, found: &mut Vec<String>) -> Answer<()> {
-        let tasks = || told.boards.values().flat_map(Board::tasks);
-        let pairs = |of: fn(&Task) -> Vec<String>| -> BTreeSet<(i64, String)> {
-            let named =
-                |task: &Task| of(task).into_iter().map(|item| (as_row_id(&task.id).unwrap_or(0), item)).collect();
-            tasks().flat_map::<Vec<_>, _>(named).collect()
-        };
-        let edges = pairs(|task| task.blocked_by.iter().map(ToString::to_string).collect());
-        let labels = pairs(|task| task.labels.iter().map(ToString::to_string).collect());
+        let (mut edges, mut labels) = (BTreeSet::new(), BTreeSet::new());
+        for (list, board) in &told.boards {
+            for task in board.tasks() {
+                let id = as_row_id(&task.id).unwrap_or(0);
+                edges.extend(task.blocked_by.iter().map(|blocker| (id, blocker.to_string())));
+                labels.extend(task.labels.iter().map(|label| (id, format!("{label} of list {list}"))));
+            }
+        }
         let dead = told.newest.iter().filter(|(_, newest)| newest.3 == Kind::Deleted);
         let dead = dead.map(|(id, (list, seq, ..))| (*id, format!("{list} {seq}"))).collect();
         for (what, sql, expected) in
@@ -179,31 +179,8 @@ impl Scope<'_> {
         }
         Ok(())
     }
-
-    /// The counters against the rows, which are compared with the documents.
-    fn check_counters(&self, found: &mut Vec<String>) -> Answer<()> {
-        let six = |row: &rusqlite::Row<'_>, from: usize| -> rusqlite::Result<Vec<i64>> {
-            (from..from + 6).map(|at| Ok(row.get::<_, Option<i64>>(at)?.unwrap_or(0))).collect()
-        };
-        for (id, kept) in self.all(COUNTERS, [], |row| Ok((row.get::<_, i64>(0)?, six(row, 1)?)))? {
-            let counted = self.one(COUNTED, [id], |row| six(row, 0))?.unwrap_or_default();
-            if kept != counted {
-                found.push(format!("the counters of list {id} are {kept:?}, not {counted:?}"));
-            }
-            let seq = |sql| self.one(sql, [id], |row| row.get::<_, i64>(0));
-            let (newest, kept) = (seq(NEWEST)?.unwrap_or(0), seq(NEWEST_KEPT)?.unwrap_or(0));
-            if newest > kept {
-                found.push(format!("the newest seq of list {id} is kept as {kept}, but there is {newest}"));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn numbers(ids: &[TaskId]) -> Vec<i64> {
     ids.iter().filter_map(as_row_id).collect()
-}
-
-fn is_unhindered(condition: Condition) -> bool {
-    matches!(condition, Condition::Ready | Condition::Assigned | Condition::Deferred)
 }

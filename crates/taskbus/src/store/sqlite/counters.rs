@@ -6,9 +6,11 @@ use rusqlite::params;
 use taskbus_core::neighbourhood::Tally;
 use taskbus_core::time::Timestamp;
 
+use super::chained::{MARKS, mark};
 use super::error::Answer;
 use super::row::Condition;
 use super::scope::Scope;
+use crate::store::chain::Link;
 
 /// Deferred tasks promoted by one transaction, at most; the rest is merged in when asked for.
 const PROMOTED_MAX: i64 = 1000;
@@ -17,7 +19,8 @@ const READ: &str = "
     SELECT ready, blocked, parked, deferred, in_progress, completed FROM counters WHERE id = ?1";
 const ADD: &str = "
     UPDATE counters SET seq = iif(id = 0, ?2, max(seq, ?9)), ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
-        deferred = deferred + ?6, in_progress = in_progress + ?7, completed = completed + ?8
+        deferred = deferred + ?6, in_progress = in_progress + ?7, completed = completed + ?8,
+        ords = (ords + ?10) & 4611686018427387903, head = iif(id = 0, ?11, head), seal = iif(id = 0, ?12, seal)
     WHERE id IN (0, ?1)";
 const DUE: &str = "
     SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition = 4 AND not_before <= ?2";
@@ -28,7 +31,7 @@ const PROMOTE: &str = "
         SELECT id FROM tasks INDEXED BY tasks_timed
         WHERE list = ?1 AND condition = 4 AND not_before <= ?2 LIMIT ?3)";
 
-const ADD_SEQ: &str = "UPDATE counters SET seq = ?1 WHERE id = 0";
+const ADD_SEQ: &str = "UPDATE counters SET seq = ?1, seal = ?2 WHERE id = 0";
 
 /// What a writing transaction has not written to the counters yet.
 #[derive(Debug, Default)]
@@ -43,6 +46,8 @@ pub(super) struct Pending {
     posted: bool,
     /// One number for each condition.
     counts: [i64; Condition::ALL.len()],
+    /// Marks that came, less those that went.
+    ords: i64,
     /// Deferred tasks that this transaction has added, whether written already or not.
     deferred: i64,
     /// Every deferred task due by then is promoted.
@@ -61,6 +66,14 @@ impl Scope<'_> {
                 pending.deferred += if condition == Condition::Deferred { by } else { 0 };
             }
         }
+    }
+
+    /// Notes that a task came to a place in the order of dependencies, or left one.
+    pub(super) fn count_ord(&self, id: i64, before: Option<i64>, after: Option<i64>) {
+        let Some(pending) = &self.pending else { return };
+        let marked = |ord: Option<i64>| ord.map_or(0, |ord| mark(id, ord));
+        let ords = &mut pending.borrow_mut().ords;
+        *ords = (*ords + marked(after) - marked(before)) & MARKS;
     }
 
     /// Notes that a message was written, which has taken a number.
@@ -91,14 +104,14 @@ impl Scope<'_> {
     /// Writes what is pending.
     pub(super) fn flush(&self) -> Answer<()> {
         let Some(pending) = &self.pending else { return Ok(()) };
-        let (list, c, latest, posted) = {
+        let (list, c, latest, posted, ords) = {
             let mut pending = pending.borrow_mut();
-            let posted = std::mem::take(&mut pending.posted);
-            (pending.list.take(), std::mem::take(&mut pending.counts), pending.latest, posted)
+            let (posted, ords) = (std::mem::take(&mut pending.posted), std::mem::take(&mut pending.ords));
+            (pending.list.take(), std::mem::take(&mut pending.counts), pending.latest, posted, ords)
         };
         let Some(list) = list else {
             if posted {
-                self.run(ADD_SEQ, [self.seq.get()])?;
+                self.run(ADD_SEQ, params![self.seq.get(), self.seal()?.as_bytes()])?;
             }
             return Ok(());
         };
@@ -106,7 +119,10 @@ impl Scope<'_> {
         let ready = of(Condition::Ready) + of(Condition::Assigned);
         let (blocked, parked, deferred) = (of(Condition::Blocked), of(Condition::Parked), of(Condition::Deferred));
         let (active, done) = (of(Condition::InProgress), of(Condition::Completed));
-        self.run(ADD, params![list, self.seq.get(), ready, blocked, parked, deferred, active, done, latest])?;
+        let (seq, head, seal) = (self.seq.get(), self.head.get(), self.seal()?);
+        let (head, seal) = (head.as_ref().map(Link::as_bytes), seal.as_bytes());
+        let values = params![list, seq, ready, blocked, parked, deferred, active, done, latest, ords, head, seal];
+        self.run(ADD, values)?;
         Ok(())
     }
 

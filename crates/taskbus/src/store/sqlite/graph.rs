@@ -134,14 +134,17 @@ impl Scope<'_> {
         if done.bounds.contains_key(&other) {
             return Ok(());
         }
-        done.moved.iter().try_for_each(|moved| self.run(SET_ORD, *moved).map(drop))
+        done.moved.iter().try_for_each(|&(id, old, new)| {
+            self.count_ord(id, Some(old), Some(new));
+            self.run(SET_ORD, (id, new)).map(drop)
+        })
     }
 
     /// Moves one more task out of the way; false when none is left.
     fn advance(&self, shift: &mut Shift) -> Answer<bool> {
-        let Some((_, id)) = shift.heap.pop() else { return Ok(false) };
+        let Some((signed, id)) = shift.heap.pop() else { return Ok(false) };
         let bound = shift.bounds[&id];
-        shift.moved.push((id, bound));
+        shift.moved.push((id, -shift.sign * signed, bound));
         for (next, ord) in self.next_to(shift.next, id)? {
             shift.push(next, ord, bound + shift.sign);
         }
@@ -157,7 +160,8 @@ struct Shift {
     /// Where a task may stand at most (going down), or at least (going up).
     bounds: HashMap<i64, i64>,
     heap: BinaryHeap<(i64, i64)>,
-    moved: Vec<(i64, i64)>,
+    /// Each with its old place and its new one.
+    moved: Vec<(i64, i64, i64)>,
 }
 
 impl Shift {

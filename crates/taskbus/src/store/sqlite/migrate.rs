@@ -4,6 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::chained::STORE_ID;
 use super::error::{Answer, Fault};
 use super::lock::Patience;
 
@@ -32,7 +33,7 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const BEGIN_FIRST: [&str; 2] = ["BEGIN", "PRAGMA auto_vacuum = INCREMENTAL"];
 const OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
 const MIN_READER: &str = "SELECT min_reader FROM counters WHERE id = 0";
-const KEEP_CHECKSUM: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
+const KEEP: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
 const CHECKSUM: &str = "SELECT value FROM meta WHERE key = ?1";
 
 /// What a file is, before anything is written to it.
@@ -148,7 +149,10 @@ fn apply(connection: &Connection, step: &Step) -> Answer<()> {
         return Err(foreign("an SQLite file of another program"));
     }
     connection.execute_batch(step.sql)?;
-    connection.execute(KEEP_CHECKSUM, (checksum_key(step.number), checksum(step.number)))?;
+    if step.number == 1 {
+        connection.execute(KEEP, (STORE_ID, fresh_id()))?;
+    }
+    connection.execute(KEEP, (checksum_key(step.number), checksum(step.number)))?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", step.number)?;
     Ok(())
@@ -167,6 +171,13 @@ pub(super) fn sample() -> Answer<Connection> {
         connection.execute_batch(step.sql)?;
     }
     Ok(connection)
+}
+
+/// What tells one store from every other.
+fn fresh_id() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("BUG: the operating system always has random bytes");
+    format!("{:032x}", u128::from_le_bytes(bytes))
 }
 
 fn checksum_key(step: u32) -> String {

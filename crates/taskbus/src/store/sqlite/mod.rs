@@ -25,7 +25,9 @@ use self::scope::Scope;
 use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WriteBody};
 
 mod bus;
+mod chained;
 mod check;
+mod check_counters;
 mod counters;
 mod durable;
 mod error;

@@ -13,6 +13,7 @@ use super::counters::Pending;
 use super::error::{Answer, Fault};
 use super::lists::{self, Stored};
 use super::migrate::check_min_reader;
+use crate::store::chain::Link;
 use crate::store::{ListRow, StoreError};
 
 /// The list that no list has: questions about a list that does not exist find nothing.
@@ -20,7 +21,7 @@ pub(super) const NO_LIST: i64 = -1;
 
 /// The first read of a transaction: what it nearly always needs, in one go.
 const OPENING: &str = "
-    SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred,
+    SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
            k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed
     FROM counters c LEFT JOIN lists l ON l.name = ?1 LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
 const LIST_ID: &str = "SELECT id FROM lists WHERE name = ?1";
@@ -48,6 +49,10 @@ pub(super) struct Scope<'c> {
     pub(super) now: Timestamp,
     /// The newest seq.
     pub(super) seq: Cell<u64>,
+    /// How often the store was put back to an earlier state, from 1 on.
+    pub(super) epoch: u64,
+    /// The link of the newest revision; none before the first.
+    pub(super) head: Cell<Option<Link>>,
     /// None in a transaction that only reads.
     pub(super) pending: Option<RefCell<Pending>>,
     /// Names looked up so far.
@@ -62,6 +67,8 @@ pub(super) struct Opening {
     min_reader: i64,
     list: Option<(i64, Stored)>,
     deferred: i64,
+    epoch: u64,
+    head: Option<Vec<u8>>,
 }
 
 impl Opening {
@@ -71,7 +78,7 @@ impl Opening {
             let stored = |id: i64| -> rusqlite::Result<(i64, Stored)> {
                 let name = list.map_or_else(String::new, ToString::to_string);
                 let (policy, max_reclaims, created_at) = (row.get(3)?, row.get(4)?, row.get(5)?);
-                let (latest_seq, live) = (row.get(6)?, row.get(8)?);
+                let (latest_seq, live) = (row.get(6)?, row.get(10)?);
                 Ok((id, Stored { name, policy, max_reclaims, created_at, latest_seq, live }))
             };
             Ok(Self {
@@ -79,6 +86,8 @@ impl Opening {
                 min_reader: row.get(1)?,
                 list: row.get::<_, Option<i64>>(2)?.map(stored).transpose()?,
                 deferred: row.get::<_, Option<i64>>(7)?.unwrap_or(0),
+                epoch: row.get(8)?,
+                head: row.get(9)?,
             })
         })
     }
@@ -100,6 +109,7 @@ impl<'c> Scope<'c> {
             Some((id, stored)) => (Some(id), Some(lists::checked(stored)?)),
             None => (None, None),
         };
+        let head = opening.head.as_deref().map(link_from).transpose()?;
         Ok(Self {
             connection,
             store,
@@ -109,6 +119,8 @@ impl<'c> Scope<'c> {
             deferred: opening.deferred,
             now,
             seq: Cell::new(opening.seq),
+            epoch: opening.epoch,
+            head: Cell::new(head),
             pending: writes.then(RefCell::default),
             names: RefCell::default(),
             last: RefCell::default(),
@@ -249,6 +261,11 @@ pub(super) fn task_from(row: &SqlRow<'_>) -> Answer<Task> {
     let updated = Stamp { at: Timestamp::from_millis(row.get(2)?), by };
     let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
     document::decode(id, row.get(1)?, updated, text).map_err(|error| Fault::Damaged(error.to_string()))
+}
+
+/// A stored link.
+pub(super) fn link_from(bytes: &[u8]) -> Answer<Link> {
+    Link::from_stored(bytes).ok_or_else(|| Fault::Damaged(format!("a link has {} bytes", bytes.len())))
 }
 
 /// The row that a task id names; none for text, which this store never mints.

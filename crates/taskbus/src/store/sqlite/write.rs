@@ -14,7 +14,7 @@ use rusqlite::params;
 use taskbus_core::change::{Change, Kind};
 use taskbus_core::document;
 use taskbus_core::id::TaskId;
-use taskbus_core::name::{Identity, Key};
+use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::task::Task;
 use taskbus_core::time::Timestamp;
@@ -24,12 +24,13 @@ use super::error::{Answer, Fault};
 use super::row::{Row, ids_to};
 use super::scope::{NO_LIST, Scope, as_row_id, task_id};
 use crate::store::bus::BusTx;
+use crate::store::chain::Entry;
 use crate::store::{Appended, Author, ReceiptRow, SessionRow, StoreError, Tx};
 
 const MESSAGE: &str = "
     INSERT INTO messages
-          (seq, list, memory_id, revision, previous, type, sender, context, client, created_at, note, content)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+          (seq, list, memory_id, revision, previous, type, sender, context, client, created_at, note, link, content)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 const TOMBSTONE_SEQ: &str = "SELECT seq FROM tombstones WHERE id = ?1 AND list = ?2";
 const BURY: &str = "INSERT INTO tombstones (id, list, seq) VALUES (?1, ?2, ?3)";
 const RAISE: &str = "DELETE FROM tombstones WHERE id = ?1";
@@ -49,12 +50,7 @@ impl Tx for Scope<'_> {
         self.told(self.put(change, author))
     }
 
-    fn create_list(
-        &mut self,
-        name: &taskbus_core::name::ListName,
-        rules: ListRules,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    fn create_list(&mut self, name: &ListName, rules: ListRules, now: Timestamp) -> Result<(), StoreError> {
         self.told(self.make_list(name.as_str(), rules, now))
     }
 
@@ -171,7 +167,23 @@ impl Scope<'_> {
         let (at, content) = (task.updated.at.as_millis(), document::encode(task));
         let Author { context, client } = author;
         let kind = change.kind.as_str();
-        let values = params![seq, list, id, task.revision, previous, kind, sender, context, client, at, note, content];
+        let revision = task.revision;
+        let link = self.link(&Entry {
+            seq,
+            list: self.list_in_scope().map_or("", ListName::as_str),
+            task: id.cast_unsigned(),
+            revision,
+            previous,
+            kind,
+            sender,
+            context,
+            client,
+            at,
+            note,
+            content: &content,
+        })?;
+        let link = link.as_bytes();
+        let values = params![seq, list, id, revision, previous, kind, sender, context, client, at, note, link, content];
         self.run(MESSAGE, values)?;
         Ok(())
     }
@@ -221,6 +233,7 @@ impl Scope<'_> {
 
     /// Writes the row and what follows from the difference.
     fn settle(&self, id: i64, before: Option<&Row>, after: Option<&Row>, task: &Task) -> Answer<()> {
+        self.count_ord(id, before.map(|row| row.ord), after.map(|row| row.ord));
         match (before, after) {
             (Some(old), Some(new)) => new.update(self.connection, old)?,
             (None, Some(new)) => new.insert(self.connection)?,

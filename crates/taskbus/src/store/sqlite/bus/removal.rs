@@ -4,6 +4,7 @@
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::name::ListName;
 
+use super::super::chained::{DROP_LINKS, KEEP_LINKS};
 use super::super::error::Answer;
 use super::super::scope::Scope;
 
@@ -28,17 +29,21 @@ const DISCOUNT: &str = "
         parked = parked - (SELECT parked FROM counters WHERE id = ?1),
         deferred = deferred - (SELECT deferred FROM counters WHERE id = ?1),
         in_progress = in_progress - (SELECT in_progress FROM counters WHERE id = ?1),
-        completed = completed - (SELECT completed FROM counters WHERE id = ?1)
+        completed = completed - (SELECT completed FROM counters WHERE id = ?1),
+        ords = (ords - (SELECT ords FROM counters WHERE id = ?1)) & 4611686018427387903
     WHERE id = 0";
 const DROP_COUNTERS: &str = "DELETE FROM counters WHERE id = ?1";
 const DROP_LIST: &str = "DELETE FROM lists WHERE id = ?1";
 
 /// Removes all that is in a store. The sequence stays.
-const EVERYTHING: [&str; 21] = [
+const EVERYTHING: [&str; 23] = [
     "DELETE FROM tasks",
     "DELETE FROM edges",
     "DELETE FROM task_labels",
     "DELETE FROM tombstones",
+    // Whoever follows the links begins here from now on.
+    "INSERT INTO removed (seq, link) SELECT seq, link FROM messages ORDER BY seq DESC LIMIT 1",
+    "DELETE FROM removed WHERE seq < (SELECT max(seq) FROM removed)",
     "DELETE FROM messages",
     "DELETE FROM lists",
     "DELETE FROM counters WHERE id <> 0",
@@ -54,7 +59,7 @@ const EVERYTHING: [&str; 21] = [
     "DELETE FROM embeddings",
     "DELETE FROM notices",
     "INSERT INTO texts (texts) VALUES ('delete-all')",
-    "UPDATE counters SET ready = 0, blocked = 0, parked = 0, deferred = 0, in_progress = 0, completed = 0",
+    "UPDATE counters SET ready = 0, blocked = 0, parked = 0, deferred = 0, in_progress = 0, completed = 0, ords = 0",
     "UPDATE upkeep SET who = NULL, until = NULL, indexed = (SELECT seq FROM counters WHERE id = 0)",
 ];
 
@@ -87,9 +92,11 @@ impl Scope<'_> {
             self.run(DROP_EDGES, [id])?;
             self.unindex(id)?;
         }
+        self.run(KEEP_LINKS, [list])?;
         for sql in [DROP_LABELS, DROP_TASKS, DROP_TOMBSTONES, DROP_REVISIONS, DISCOUNT, DROP_COUNTERS, DROP_LIST] {
             self.run(sql, [list])?;
         }
+        self.run(DROP_LINKS, [])?;
         self.forget_list(list);
         Ok(())
     }

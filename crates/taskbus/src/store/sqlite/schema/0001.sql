@@ -1,4 +1,4 @@
--- What the store knows about itself: the checksum of each schema step.
+-- What the store knows about itself: its id, and the checksum of each schema step.
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -13,7 +13,9 @@ CREATE TABLE lists (
 ) STRICT;
 
 -- Row 0 is the whole store, every other row the list of that id. The seq of row 0 is where ids come from, so that
--- none is reused, whatever is purged. min_reader counts in row 0 only: the oldest schema that may still open this file.
+-- none is reused, whatever is purged. In row 0 only count min_reader: the oldest schema that may still open this file;
+-- epoch: how often the store was put back to an earlier state, from 1 on; head: the link of the newest revision; seal: a
+-- hash over seq, epoch and head. ords is the sum of a mark for each live task and its place in the order of dependencies.
 CREATE TABLE counters (
   id          INTEGER PRIMARY KEY,
   seq         INTEGER NOT NULL DEFAULT 0,
@@ -23,7 +25,11 @@ CREATE TABLE counters (
   parked      INTEGER NOT NULL DEFAULT 0,
   deferred    INTEGER NOT NULL DEFAULT 0,
   in_progress INTEGER NOT NULL DEFAULT 0,
-  completed   INTEGER NOT NULL DEFAULT 0
+  completed   INTEGER NOT NULL DEFAULT 0,
+  ords        INTEGER NOT NULL DEFAULT 0,
+  epoch       INTEGER NOT NULL DEFAULT 1,
+  head        BLOB,
+  seal        BLOB
 ) STRICT;
 INSERT INTO counters (id, min_reader) VALUES (0, 1);
 
@@ -47,20 +53,28 @@ CREATE INDEX sessions_by_token ON sessions (token);
 CREATE INDEX sessions_by_end ON sessions (alive_until);
 
 -- Every revision of every task, in the order of the whole store; content is the task as JSON and the truth.
--- previous is the seq of the revision before, 0 for the first: a history is walked along it.
+-- previous is the seq of the task's revision before, 0 for the first: a history is walked along it. link is a hash over
+-- the link of the revision before, of whatever task, and all that stands in this one.
 CREATE TABLE messages (
   seq        INTEGER PRIMARY KEY,
   list       INTEGER NOT NULL,
-  memory_id  INTEGER,
-  revision   INTEGER,
-  previous   INTEGER,
+  memory_id  INTEGER NOT NULL,
+  revision   INTEGER NOT NULL,
+  previous   INTEGER NOT NULL,
   type       TEXT NOT NULL,
   sender     TEXT,
   context    TEXT NOT NULL,
   client     TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   note       TEXT,
+  link       BLOB NOT NULL,
   content    TEXT NOT NULL
+) STRICT;
+
+-- Revisions that went with their list: of each run of them the last, so that whoever follows the links can walk on.
+CREATE TABLE removed (
+  seq  INTEGER PRIMARY KEY,
+  link BLOB NOT NULL
 ) STRICT;
 
 -- One row for each live task, derived from its newest revision in the same transaction.
