@@ -50,6 +50,10 @@ instructions *args:
 docs:
     cargo doc --no-deps --workspace --open
 
+# Half an hour of kills, freezes and races on a store of its own.
+torture-long *args:
+    cargo run --release -- torture --minutes 30 {{args}}
+
 # Licences, bans and sources of the dependency tree, and proof that the gate closes.
 deny:
     tests/deny

@@ -1,9 +1,10 @@
-//! The binary `taskbus`: the command line, the MCP server, the demo and the bench. Everything it knows about
+//! The binary `taskbus`: the command line, the MCP server, the demo, the bench and the torture. Everything it knows about
 //! tasks it learns from the engine of the `taskbus` library.
 
 mod agent_name;
 mod bench;
 mod cli;
+mod client;
 mod config;
 mod demo;
 mod files;
@@ -19,8 +20,16 @@ mod repo_name;
 mod setup;
 mod store;
 mod term;
+mod torture;
 mod wire;
 
 fn main() -> std::process::ExitCode {
-    cli::main(&options::Doors { mcp: mcp::start, demo: demo::run, bench: bench::run, demo_worker: demo::work })
+    cli::main(&options::Doors {
+        mcp: mcp::start,
+        demo: demo::run,
+        bench: bench::run,
+        torture: torture::run,
+        demo_worker: demo::work,
+        torture_worker: torture::work,
+    })
 }

@@ -115,6 +115,28 @@ pub(crate) enum Counted {
     Page,
 }
 
+/// `torture`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Torture {
+    /// How long, in seconds [default: 60]
+    #[arg(long, value_name = "N", conflicts_with = "minutes", value_parser = clap::value_parser!(u32).range(10..=86_400))]
+    pub(crate) seconds: Option<u32>,
+    /// How long, in minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_440))]
+    pub(crate) minutes: Option<u32>,
+    /// What decides the operations, the kills and the freezes; printed when left out
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// `torture-worker`: one client of the storm, which is killed and started again.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TortureWorker {
+    /// What it is to do, as JSON
+    #[arg(long)]
+    pub(crate) orders: String,
+}
+
 /// What a command answers.
 pub(crate) type Answer = Result<Box<dyn Report>, Failure>;
 
@@ -126,6 +148,10 @@ pub(crate) struct Doors {
     pub(crate) demo: fn(&Globals, &Demo) -> Answer,
     /// Runs the bench.
     pub(crate) bench: fn(&Globals, &Bench) -> Answer,
-    /// Runs one worker of it.
+    /// Runs the torture.
+    pub(crate) torture: fn(&Globals, &Torture) -> Answer,
+    /// Runs one worker of the demo.
     pub(crate) demo_worker: fn(&Globals, &DemoWorker) -> Result<(), Failure>,
+    /// Runs one worker of the torture.
+    pub(crate) torture_worker: fn(&TortureWorker) -> Result<(), Failure>,
 }

@@ -11,7 +11,7 @@ use taskbus_core::task::Status;
 use super::bus::args as bus;
 use super::hook::Event;
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
-use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp};
+use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp, Torture, TortureWorker};
 use crate::setup::CLIENTS;
 
 const AFTER_HELP: &str = "\
@@ -60,6 +60,11 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Measure what each call costs on this machine, against a bare SQLite transaction
     Bench(Bench),
+    /// Kill, freeze and race many processes on a store of their own, and check that nothing was lost
+    Torture(Torture),
+    /// One worker of the torture
+    #[command(hide = true)]
+    TortureWorker(TortureWorker),
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(DemoWorker),

@@ -58,6 +58,8 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
     let report = match command {
         Command::Mcp(mcp) => return Ok((doors.mcp)(globals, &mcp)),
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
+        Command::TortureWorker(worker) => return (doors.torture_worker)(&worker).map(|()| DONE.into()),
+        Command::Torture(torture) => (doors.torture)(&globals, &torture)?,
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
         Command::Hook(event) => return Ok(hook::run(&globals, event)),

@@ -4,7 +4,6 @@
 //!
 //! Read [`run`], then [`play`] for the course of it and [`verdict`] for what must hold.
 
-mod client;
 mod crew;
 mod play;
 mod report;
@@ -26,16 +25,19 @@ use taskbus_core::name::{Identity, ListName};
 use taskbus_core::neighbourhood::ListRules;
 use tempfile::TempDir;
 
-use self::client::Client;
 use self::crew::{Crew, Workplace};
 use self::play::Play;
 use self::report::DemoReport;
 use self::verdict::Record;
+use crate::client::Client;
 use crate::options::{Demo, DemoWorker, Globals};
 use crate::store;
 use crate::term::failure::Failure;
 use crate::term::progress::Progress;
 use crate::term::report::Report;
+
+/// What the clients of the demo say that they are.
+const CLIENT: &str = "taskbus-demo";
 
 /// Runs the demo.
 pub(crate) fn run(globals: &Globals, args: &Demo) -> Result<Box<dyn Report>, Failure> {
@@ -45,7 +47,7 @@ pub(crate) fn run(globals: &Globals, args: &Demo) -> Result<Box<dyn Report>, Fai
     let place = Workplace { store: &stage.store, channel: stage.list.as_str(), labels: &stage.labels };
     let began = Instant::now();
     let crew = Crew::start(workers, &place)?;
-    let ghost = Client::start(&stage.store).map_err(Failure::machine_error)?;
+    let ghost = Client::start(&stage.store, CLIENT).map_err(Failure::machine_error)?;
     let play = Play::new(crew, workers, ghost, &progress)?;
     let story = play.run(stage.first_ready()?, stage.ids.len(), kills)?;
     let took = began.elapsed();

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use taskbus_core::id::TaskId;
 
-use super::client::{CallError, Client};
 use super::crew::{self, Crew};
 use super::worker::{Event, GO, Hold, LEASE_SECONDS, RACE};
+use crate::client::{CallError, Client};
 use crate::term::failure::Failure;
 use crate::term::progress::Progress;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taskbus_core::id::TaskId;
 
-use super::client::{CallError, Client};
+use crate::client::{CallError, Client};
 use crate::options::{DemoWorker, Globals};
 use crate::term::failure::Failure;
 
@@ -115,7 +115,7 @@ struct Finished {
 
 impl Worker {
     fn start(store: &OsStr, channel: &str, args: &DemoWorker) -> Result<Self, CallError> {
-        let mut client = Client::start(store)?;
+        let mut client = Client::start(store, super::CLIENT)?;
         let answer = client.call("register", &json!({"name": args.worker, "context": "the demo"}))?;
         let name = answer.get("as").and_then(Value::as_str).unwrap_or(&args.worker).to_owned();
         Ok(Self { client, name, channel: channel.to_owned(), labels: args.labels.clone() })

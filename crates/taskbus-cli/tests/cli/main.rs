@@ -21,3 +21,4 @@ mod places;
 mod plans;
 mod setup;
 mod stores;
+mod torture;

@@ -1,5 +1,5 @@
-//! A small MCP client: it starts a `taskbus mcp` of its own and speaks JSON-RPC with it over a pair of pipes, the
-//! way an agent's host does. One call at a time; nothing of the engine is used here.
+//! A small MCP client for the demo and the torture: it starts a `taskbus mcp` of its own and speaks JSON-RPC with it
+//! over a pair of pipes, the way an agent's host does. One call at a time; nothing of the engine is used here.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,12 +7,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use serde_json::{Map, Value, json};
 
 const PROTOCOL: &str = "2025-11-25";
 
 /// A server and the pipes to it.
-pub(super) struct Client {
+pub(crate) struct Client {
     server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -21,7 +22,7 @@ pub(super) struct Client {
 
 /// Why a call gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
+pub(crate) enum CallError {
     /// The tool refused: `{code, message, retryable, …facts}`.
     #[error("the server refused: {}", .0.get("message").and_then(Value::as_str).unwrap_or("without a word"))]
     Refused(Map<String, Value>),
@@ -31,8 +32,8 @@ pub(super) enum CallError {
 }
 
 impl Client {
-    /// Starts a server on a store and shakes hands.
-    pub(super) fn start(store: &OsStr) -> Result<Self, CallError> {
+    /// Starts a server on a store and shakes hands; `about` is the name of the client.
+    pub(crate) fn start(store: &OsStr, about: &str) -> Result<Self, CallError> {
         let program = std::env::current_exe().map_err(|error| CallError::Broken(format!("is not found: {error}")))?;
         let mut command = Command::new(program);
         command.arg("mcp").arg("--store").arg(store).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -40,18 +41,23 @@ impl Client {
         let output = BufReader::new(server.stdout.take().expect("BUG: the output was piped"));
         let input = server.stdin.take();
         let mut client = Self { server, input, output, calls: 0 };
-        client.shake_hands()?;
+        client.shake_hands(about)?;
         Ok(client)
     }
 
-    fn shake_hands(&mut self) -> Result<(), CallError> {
-        let about = json!({"name": "taskbus-demo", "version": env!("CARGO_PKG_VERSION")});
+    /// The server's process.
+    pub(crate) fn server(&self) -> Pid {
+        Pid::from_child(&self.server)
+    }
+
+    fn shake_hands(&mut self, about: &str) -> Result<(), CallError> {
+        let about = json!({"name": about, "version": env!("CARGO_PKG_VERSION")});
         self.request("initialize", &json!({"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about}))?;
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     }
 
     /// Calls a tool. One that is told to slow down waits as long as it is told and repeats itself.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Map<String, Value>, CallError> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Map<String, Value>, CallError> {
         loop {
             match self.call_once(tool, arguments) {
                 Err(CallError::Refused(refusal)) if refusal.get("code") == Some(&json!("rate_limited")) => {
