@@ -6,14 +6,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::text::{TextError, no_control, not_blank, visible, within};
+use crate::text::{TextError, name, no_control, not_blank, visible, within};
 
-/// Who acts on the bus: 1 to 128 bytes, no control characters. A child's display name is `parent/name`.
+/// Who acts on the bus: 1 to 128 bytes, composed (NFC), of characters that are seen. A child's display name is
+/// `parent/name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Identity(String);
 
-/// A task list: `tasks/<name>`.
+/// A task list: `tasks/<name>`, composed (NFC), of characters that are seen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ListName(String);
@@ -32,9 +33,9 @@ impl Identity {
     /// Checks an identity.
     ///
     /// # Errors
-    /// [`TextError`] when it is empty, too long, or has control characters.
+    /// [`TextError`] when it is empty, too long, or has control or hidden characters.
     pub fn new(text: impl Into<String>) -> Result<Self, TextError> {
-        Ok(Self(plain(text.into(), limits::IDENTITY_BYTES_MAX)?))
+        Ok(Self(name(&text.into(), limits::IDENTITY_BYTES_MAX)?))
     }
 
     /// The identity of which this one is a child, if any.
@@ -60,8 +61,7 @@ impl ListName {
         if rest.contains('/') {
             return Err(TextError::Characters { rule: "has a second '/': a task list is named tasks/<name>" });
         }
-        plain(rest.to_owned(), limits::LIST_NAME_BYTES_MAX)?;
-        Ok(Self(text))
+        Ok(Self(format!("{}{}", Self::PREFIX, name(rest, limits::LIST_NAME_BYTES_MAX)?)))
     }
 
     /// The list that a person names on a command line: `demo` and `tasks/demo` are the same.
@@ -107,16 +107,13 @@ impl Key {
     /// # Errors
     /// [`TextError`] when it is empty, too long, or has control characters.
     pub fn new(text: impl Into<String>) -> Result<Self, TextError> {
-        Ok(Self(plain(text.into(), limits::KEY_BYTES_MAX)?))
+        let text = text.into();
+        not_blank(&text)?;
+        within(&text, limits::KEY_BYTES_MAX)?;
+        no_control(&text)?;
+        visible(&text)?;
+        Ok(Self(text))
     }
-}
-
-fn plain(text: String, max: usize) -> Result<String, TextError> {
-    not_blank(&text)?;
-    within(&text, max)?;
-    no_control(&text)?;
-    visible(&text)?;
-    Ok(text)
 }
 
 macro_rules! name_type {
@@ -170,6 +167,28 @@ mod tests {
             assert!(ListName::new(bad).is_err(), "{bad:?}");
         }
         assert_eq!(ListName::from_short("demo").unwrap(), ListName::from_short("tasks/demo").unwrap());
+    }
+
+    #[test]
+    fn names_that_look_the_same_are_the_same() {
+        for (given, kept) in [("Zoe\u{308}", "Zo\u{eb}"), ("\u{1112}\u{1161}\u{11ab}", "\u{d55c}"), ("a b", "a b")] {
+            assert_eq!(Identity::new(given).unwrap().as_str(), kept);
+            assert_eq!(ListName::from_short(given).unwrap().short(), kept);
+        }
+        assert!(Identity::new("e\u{301}".repeat(64)).is_ok(), "the limit is on what is kept");
+    }
+
+    #[test]
+    fn names_have_no_characters_that_nobody_sees() {
+        for hidden in
+            ["\u{200b}", "\u{202e}", "\u{2066}", "\u{feff}", "\u{ad}", "\u{a0}", "\u{3000}", "\u{e0041}", "\u{e000}"]
+        {
+            for text in [format!("Zed{hidden}"), format!("{hidden}Zed"), format!("Z{hidden}ed")] {
+                assert!(matches!(Identity::new(&*text), Err(TextError::Hidden { .. })), "{text:?}");
+                assert!(matches!(ListName::from_short(&text), Err(TextError::Hidden { .. })), "{text:?}");
+            }
+        }
+        assert!(Key::new("Z\u{200b}ed").is_ok(), "a key is compared and never shown");
     }
 
     #[test]

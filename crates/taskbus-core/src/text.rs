@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::limits;
 
@@ -37,6 +38,14 @@ pub enum TextError {
     /// A control character where none may stand.
     #[error("has the control character U+{code:04X} at byte {at}")]
     Control {
+        /// The character.
+        code: u32,
+        /// Its byte offset.
+        at: usize,
+    },
+    /// A character in a name that shows nothing, or shows the rest in another order.
+    #[error("has U+{code:04X} at byte {at}, which nobody sees: write the name without it")]
+    Hidden {
         /// The character.
         code: u32,
         /// Its byte offset.
@@ -167,6 +176,26 @@ fn refuse(text: &str, bad: impl Fn(char) -> bool) -> Result<(), TextError> {
         Some((at, c)) => Err(TextError::Control { code: u32::from(c), at }),
         None => Ok(()),
     }
+}
+
+/// A name as it is kept: composed (NFC), so that what looks the same is the same, and of characters that are seen.
+/// Two scripts may still have letters that look alike; nothing here tells them apart.
+pub(crate) fn name(text: &str, max: usize) -> Result<String, TextError> {
+    not_blank(text)?;
+    let text: String = if text.is_ascii() { text.to_owned() } else { text.nfc().collect() };
+    within(&text, max)?;
+    no_control(&text)?;
+    match text.char_indices().find(|(_, c)| is_hidden(*c)) {
+        Some((at, c)) => Err(TextError::Hidden { code: u32::from(c), at }),
+        None => Ok(text),
+    }
+}
+
+/// Whether a character has no place in a name: control characters, blanks other than the plain space, what renders
+/// as nothing or turns the text around, and characters of private use, which look different everywhere.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    (c != ' ' && is_blank(c)) || matches!(u32::from(c), 0xE000..=0xF8FF | 0xF_0000..=0x10_FFFF)
 }
 
 /// Requires a character that leaves a mark.

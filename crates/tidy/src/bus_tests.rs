@@ -4,7 +4,8 @@
 mod tests {
     use std::collections::BTreeSet;
 
-    use crate::repo::{root, text};
+    use crate::proofs::{Row, rows, wrong};
+    use crate::repo::text;
 
     const TABLE: &str = "docs/bus-tests.md";
     /// How many traps there are.
@@ -130,42 +131,6 @@ mod tests {
         "TestReceiveResultMetadataOnlyWhenReserveExceedsSoftLimit",
         "TestReceiveResultKeepsFirstOversizedRecordWithinHardCeiling",
     ];
-
-    /// One line of the table: what is held, where, and by what.
-    #[derive(Debug)]
-    struct Row<'a> {
-        held: &'a str,
-        path: &'a str,
-        name: &'a str,
-    }
-
-    fn rows(table: &str) -> Vec<Row<'_>> {
-        let lines = table.lines().filter(|line| line.starts_with("| ") && line.contains(" | `crates/"));
-        let row = |line| match cells(line).as_slice() {
-            [held, path, name] => Row { held, path: path.trim_matches('`'), name: name.trim_matches('`') },
-            _ => panic!("{TABLE}: {line}"),
-        };
-        lines.map(row).collect()
-    }
-
-    fn cells(line: &str) -> Vec<&str> {
-        line.trim_matches('|').split(" | ").map(str::trim).collect()
-    }
-
-    /// What is wrong with a row; a test may be one of a macro that runs it on every store, or a check of the suite.
-    fn wrong(row: &Row<'_>) -> Option<String> {
-        let Ok(text) = std::fs::read_to_string(root().join(row.path)) else {
-            return Some(format!("{}: there is no {}", row.held, row.path));
-        };
-        let is_there = if row.path.ends_with(".rs") {
-            let runs = ["#[test]", "on_every_store!"].iter().any(|mark| text.contains(mark));
-            let named = ["(", "<"].iter().any(|behind| text.contains(&format!("fn {}{behind}", row.name)));
-            named && (runs || row.path.contains("/conformance/"))
-        } else {
-            text.lines().any(|line| line == format!("# {}", row.name))
-        };
-        (!is_there).then(|| format!("{}: {} has no {}", row.held, row.path, row.name))
-    }
 
     fn missing(rows: &[Row<'_>]) -> Vec<String> {
         let held: BTreeSet<&str> = rows.iter().map(|row| row.held).collect();

@@ -62,6 +62,26 @@ fn bare_expects(file: &File) -> Vec<String> {
     bare.map(|at| format!("{}:{}: `expect` without \"BUG: …\"", file.path, line_of(shipped, at))).collect()
 }
 
+/// Where other programs are started, and none elsewhere: Git, a new process of our own, the operator's inspection.
+const STARTERS: [&str; 6] = [
+    "crates/taskbus-cli/src/cli/init.rs",
+    "crates/taskbus-cli/src/demo/",
+    "crates/taskbus-cli/src/bench/",
+    "crates/taskbus-cli/src/torture/",
+    "crates/taskbus/src/engine/bus/inspect.rs",
+    "crates/taskbus-cli/src/harness.rs",
+];
+
+fn starts_programs(file: &File) -> Vec<String> {
+    if STARTERS.iter().any(|place| file.path.starts_with(place)) {
+        return Vec::new();
+    }
+    let shipped = without_tests(&file.text);
+    let code = take_apart(shipped).code;
+    let starts = code.match_indices("Command::new(").filter(|(at, _)| !code[..*at].ends_with("clap::"));
+    starts.map(|(at, _)| format!("{}:{}: starts a program", file.path, line_of(shipped, at))).collect()
+}
+
 /// What ships; the conformance suite and the files of tests only look like it.
 fn shipped_rust() -> Vec<File> {
     let all = rust_below(&["crates/taskbus-core/src/", "crates/taskbus/src/", "crates/taskbus-cli/src/"]);
@@ -112,6 +132,15 @@ mod tests {
     fn no_file_names_a_machine_or_a_registry_host() {
         let foreign = |file: &File| file.path == "Cargo.lock";
         no_complaints(&files().iter().filter(|file| !foreign(file)).flat_map(places).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn programs_are_started_where_it_is_known() {
+        assert_eq!(starts_programs(&sample("fn a() { Command::new(\"sh\"); }")).len(), 1);
+        assert!(
+            starts_programs(&File { path: format!("{}x.rs", STARTERS[1]), ..sample("Command::new(a)") }).is_empty()
+        );
+        no_complaints(&shipped_rust().iter().flat_map(starts_programs).collect::<Vec<_>>());
     }
 
     #[test]

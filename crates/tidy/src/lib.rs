@@ -12,6 +12,8 @@ mod docs;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod proofs;
+#[cfg(test)]
 mod repo;
 #[cfg(test)]
 mod source;

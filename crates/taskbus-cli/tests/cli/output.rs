@@ -58,17 +58,7 @@ fn hostile_text_is_shown_escaped_and_kept_as_it_is() {
     let added = place.run_with_input(&["--json", "add", subject, "--description", "-"], body.as_bytes()).value();
     assert_eq!((&added["task"]["subject"], &added["task"]["description"]), (&subject.into(), &body.into()));
     place.ok(&["done", "1", "--result", body, "--note", body]);
-    place.ok(&[
-        "add",
-        "two",
-        "--list",
-        "l\u{202e}ist",
-        "--as",
-        "n\u{202e}ame",
-        "--create",
-        "--meta",
-        "k\u{202e}=\u{1b}[1m",
-    ]);
+    place.ok(&["add", "two", "--list", "list", "--as", "name", "--create", "--meta", "k\u{202e}=\u{1b}[1m"]);
     for args in [
         &["list"][..],
         &["tree"],
@@ -78,8 +68,8 @@ fn hostile_text_is_shown_escaped_and_kept_as_it_is() {
         &["why", "1"],
         &["who"],
         &["lists"],
-        &["list", "--list", "l\u{202e}ist"],
-        &["status", "--list", "l\u{202e}ist", "--as", "\u{1b}[2J"],
+        &["list", "--list", "list"],
+        &["status", "--list", "list", "--as", "\u{1b}[2J"],
         &["claim", "2", "--as", "\u{1b}[2J"],
         &["claim", "\u{1b}[2J"],
         &["\u{1b}[2J"],

@@ -23,15 +23,20 @@ impl Server {
 
     /// A server that a command starts.
     pub fn of(command: &mut Command) -> Self {
+        Self::greeted(command).0
+    }
+
+    /// The same, and how it answers the first request.
+    pub fn greeted(command: &mut Command) -> (Self, Value) {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().unwrap());
         let mut server = Self { process, input, output, calls: 0 };
         let about = json!({"name": "test", "version": "1"});
-        server
+        let hello = server
             .request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}));
         server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        server
+        (server, hello)
     }
 
     /// A server that acts under this name.
@@ -60,7 +65,8 @@ impl Server {
         self.call(tool, &arguments).unwrap_or_else(|refusal| panic!("{tool} {arguments}: {refusal}"))
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    /// Asks for something; its result.
+    pub fn request(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params}));
         loop {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::server::{Launch, Server, dump};
 
 /// What is sent.
-const BAD: [(Bad, &str); 12] = [
+const BAD: [(Bad, &str); 13] = [
     (Bad::WrongType, r#"{"x":1}"#),
     (Bad::Null, "null"),
     (Bad::NullText, r#""null""#),
@@ -19,6 +19,7 @@ const BAD: [(Bad, &str); 12] = [
     (Bad::Surrogate, r#""a\ud800b""#),
     (Bad::Nul, r#""a\u0000b""#),
     (Bad::Turned, ""),
+    (Bad::Hidden, ""),
     (Bad::Huge, "1e400"),
     (Bad::Large, "99999999999999999999"),
     (Bad::Nested, "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"),
@@ -36,6 +37,8 @@ enum Bad {
     Nul,
     /// Text from right to left.
     Turned,
+    /// Text with a character that nobody sees.
+    Hidden,
     Huge,
     Large,
     Nested,
@@ -46,6 +49,8 @@ enum Bad {
 enum Kind {
     /// One line of text.
     Line,
+    /// A name, known or not.
+    Name,
     /// A line that an empty text clears.
     ClearableLine,
     /// Text of several lines.
@@ -85,12 +90,12 @@ fn kind(tool: &str, field: &str) -> Kind {
         ("task_update", "owner") => Kind::ClearableKnown,
         ("task_update", "description") => Kind::ClearableBody,
         ("task_update", "active_form") => Kind::ClearableLine,
-        ("register", "name" | "parent" | "context") => Kind::Line,
-        ("task_list", "owner") => Kind::Line,
+        ("register", "parent" | "context") => Kind::Line,
+        ("register", "name") | ("task_list", "owner") => Kind::Name,
         ("receive", "ack") | ("list_channels" | "discover", "cursor") => Kind::Token,
-        ("receive", "channels") => Kind::Path,
+        ("receive", "channels") => Kind::Name,
         ("send" | "subscribe", "channel") => Kind::Known,
-        ("history" | "search" | "unsubscribe", "channel") | ("search", "sender") => Kind::Line,
+        ("history" | "search" | "unsubscribe", "channel") | ("search", "sender") => Kind::Name,
         ("edit_memory", "subject") => Kind::ClearableLine,
         ("send" | "edit_memory", "content") => Kind::Body,
         ("search", "query") => Kind::Query,
@@ -127,6 +132,8 @@ const UNKNOWN: Answer = Answer::Refused(&["not_found", "not_registered"]);
 fn expected(tool: &str, field: &str, bad: Bad) -> Answer {
     let kind = kind(tool, field);
     match (bad, kind) {
+        (Bad::Hidden, Kind::Name | Kind::Known | Kind::ClearableKnown) => INVALID,
+        (Bad::Hidden, _) => expected(tool, field, Bad::Turned),
         // What the gate refuses whatever the field.
         (Bad::Surrogate | Bad::Huge | Bad::Nested, _) => INVALID,
         (Bad::WrongType, _) => INVALID,
@@ -195,7 +202,8 @@ fn value(bad: Bad, text: &str, tool: &str) -> String {
     match bad {
         Bad::Long => format!("\"{}\"", "x".repeat(100_000)),
         // A key belongs to one call, so each tool gets its own.
-        Bad::Turned => format!("\"\u{202e}\u{5d0}\u{5d1} {tool}\""),
+        Bad::Turned => format!("\"\u{5d0}\u{5d1} {tool}\""),
+        Bad::Hidden => format!("\"\u{202e}{tool}\""),
         _ => text.to_owned(),
     }
 }
@@ -256,7 +264,7 @@ fn prepared(home: &tempfile::TempDir) -> Server {
     for subject in ["finished on the way", "worked on"] {
         server.call("task_create", json!({"channel": "tasks/t", "subject": subject}));
     }
-    for n in 0..30 {
+    for n in 0..40 {
         let kept = server.call("send", json!({"channel": "memory", "content": format!("memory {n}")}));
         assert!(n > 0 || kept["memory_id"] == json!(MEMORY.parse::<u64>().unwrap()), "{kept}");
     }
@@ -265,7 +273,7 @@ fn prepared(home: &tempfile::TempDir) -> Server {
 
 /// The database without what its maintenance keeps for itself, which a tick may change at any time.
 fn kept(home: &Path) -> Vec<String> {
-    let own = |row: &String| ["upkeep:", "texts"].iter().any(|table| row.starts_with(table));
+    let own = |row: &String| ["upkeep:", "texts", "text_words:"].iter().any(|table| row.starts_with(table));
     dump(home).into_iter().filter(|row| !own(row)).collect()
 }
 

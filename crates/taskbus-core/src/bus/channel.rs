@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::name::{Identity, ListName};
-use crate::text::{TextError, no_control, not_blank, visible, within};
+use crate::text::{TextError, name};
 
 /// The name of a channel of any sort: a plain name, `general/<name>`, `memory/<name>`, `tasks/<name>`, or the inbox
 /// `dm/<identity>`.
@@ -60,13 +60,12 @@ impl ChannelName {
     /// whether the caller may see it, is not said.
     ///
     /// # Errors
-    /// [`TextError`] when it is empty, longer than 128 bytes behind its prefix, has control characters, has a `/`
+    /// [`TextError`] when it is empty, longer than 128 bytes behind its prefix, has control or hidden characters, has a `/`
     /// behind anything but one of the known prefixes, or is one of the bare words `dm` and `tasks`.
     pub fn new(text: impl Into<String>) -> Result<Self, TextError> {
         let text = text.into();
         if let Some(owner) = text.strip_prefix(INBOX) {
-            Identity::new(owner)?;
-            return Ok(Self(text));
+            return Ok(Self::inbox(&Identity::new(owner)?));
         }
         if matches!(text.as_str(), "dm" | "tasks") {
             return Err(TextError::Characters {
@@ -74,8 +73,8 @@ impl ChannelName {
             });
         }
         let prefix = PREFIXES.iter().map(|(prefix, _)| *prefix).find(|prefix| text.starts_with(prefix));
-        check_plain(&text[prefix.map_or(0, str::len)..])?;
-        Ok(Self(text))
+        let (prefix, rest) = text.split_at(prefix.map_or(0, str::len));
+        Ok(Self(format!("{prefix}{}", plain(rest)?)))
     }
 
     /// The inbox of an identity.
@@ -175,31 +174,27 @@ impl From<ChannelName> for String {
     }
 }
 
-fn check_plain(name: &str) -> Result<(), TextError> {
-    not_blank(name)?;
-    within(name, limits::CHANNEL_NAME_BYTES_MAX)?;
-    no_control(name)?;
-    visible(name)?;
-    if name.contains('/') {
+fn plain(text: &str) -> Result<String, TextError> {
+    if text.contains('/') {
         return Err(TextError::Characters {
             rule: "has a '/' that no channel name has: use a plain name, or one behind general/, memory/ or tasks/",
         });
     }
-    Ok(())
+    name(text, limits::CHANNEL_NAME_BYTES_MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn name(text: &str) -> ChannelName {
+    fn channel(text: &str) -> ChannelName {
         ChannelName::new(text).unwrap()
     }
 
     #[test]
     fn names_are_plain_or_behind_a_known_prefix() {
         for good in ["general", "memory", "x", "general/app", "memory/app", "tasks/app", "dm/Zed", "dm/Zed/impl"] {
-            assert_eq!(name(good).as_str(), good);
+            assert_eq!(channel(good).as_str(), good);
         }
         let long = format!("general/{}", "x".repeat(limits::CHANNEL_NAME_BYTES_MAX + 1));
         assert!(ChannelName::new(&long[..long.len() - 1]).is_ok());
@@ -221,21 +216,21 @@ mod tests {
             ("dm/Zed", Some(ChannelKind::Ordinary)),
             ("generally", None),
         ] {
-            assert_eq!(name(text).implied_kind(), kind, "{text}");
+            assert_eq!(channel(text).implied_kind(), kind, "{text}");
         }
     }
 
     #[test]
     fn an_inbox_knows_its_owner_and_a_list_its_name() {
-        assert_eq!(name("dm/Zed/impl").owner(), Some(Identity::new("Zed/impl").unwrap()));
-        assert_eq!(ChannelName::inbox(&Identity::new("Zed").unwrap()), name("dm/Zed"));
-        assert_eq!(name("general/app").owner(), None);
+        assert_eq!(channel("dm/Zed/impl").owner(), Some(Identity::new("Zed/impl").unwrap()));
+        assert_eq!(ChannelName::inbox(&Identity::new("Zed").unwrap()), channel("dm/Zed"));
+        assert_eq!(channel("general/app").owner(), None);
         let zed = Identity::new("Zed").unwrap();
-        assert!(name("dm/Zed").is_readable_by(&zed) && !name("dm/Zed/impl").is_readable_by(&zed));
-        assert!(name("general/app").is_readable_by(&zed));
+        assert!(channel("dm/Zed").is_readable_by(&zed) && !channel("dm/Zed/impl").is_readable_by(&zed));
+        assert!(channel("general/app").is_readable_by(&zed));
         let list = ListName::new("tasks/app").unwrap();
-        assert_eq!(name("tasks/app").list(), Some(list.clone()));
-        assert_eq!(ChannelName::from(&list), name("tasks/app"));
-        assert_eq!(name("memory/app").list(), None);
+        assert_eq!(channel("tasks/app").list(), Some(list.clone()));
+        assert_eq!(ChannelName::from(&list), channel("tasks/app"));
+        assert_eq!(channel("memory/app").list(), None);
     }
 }

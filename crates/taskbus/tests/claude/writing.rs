@@ -26,7 +26,7 @@ fn a_task_is_written_as_claude_code_writes_it() {
     let start = "{\n  \"id\": \"1\",\n  \"subject\": \"Write it down\",\n  \"description\": \"\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": [],\n  \"metadata\": {\n    \"taskbus\": {\n";
     assert!(text.starts_with(start) && text.ends_with("\n}"), "{text}");
     let mode = |name: &str| fs::metadata(place.file(name)).unwrap().permissions().mode() & 0o7777;
-    assert_eq!((mode("1.json"), mode(".")), (0o644, 0o755));
+    assert_eq!((mode("1.json"), mode(".")), (0o600, 0o700));
     assert_eq!(place.names(), [".lock", "1.json"], "nothing is left over, the sentinel stays");
     assert_eq!(place.text(".lock"), "");
 }

@@ -8,6 +8,7 @@ mod bus_questions;
 mod chain;
 mod contention;
 mod files;
+mod hostile;
 mod model;
 mod support;
 mod upgrade;

@@ -19,8 +19,9 @@ use crate::store::plain::{self, FileId};
 
 /// Marks what is ours and unfinished.
 const UNFINISHED: u32 = 0o1000;
-const FILE_MODE: u32 = 0o644;
-const DIR_MODE: u32 = 0o755;
+// Task text is nobody else's to read; what another program made keeps its mode.
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
 
 /// A directory.
 #[derive(Debug)]
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(dir.read("1.json").unwrap().unwrap().1, b"one");
         dir.put("1.json", b"two").unwrap();
         let (stamp, bytes) = dir.read("1.json").unwrap().unwrap();
-        assert_eq!((bytes.as_slice(), stamp.mode & 0o7777), (b"two".as_slice(), 0o644));
+        assert_eq!((bytes.as_slice(), stamp.mode & 0o7777), (b"two".as_slice(), 0o600));
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "nothing is left over");
     }
 

@@ -3,7 +3,7 @@
 
 use taskbus_core::limits::{IDENTITY_BYTES_MAX, SUBJECT_BYTES_MAX};
 use taskbus_core::name::Identity;
-use taskbus_core::text::{Body, Subject};
+use taskbus_core::text::{Body, Subject, is_hidden};
 
 /// What is shown of a description that is longer than ours may be, in bytes: it leaves room for the rest of the task.
 const BODY_BYTES_SHOWN_MAX: usize = 32 * 1024;
@@ -36,7 +36,8 @@ pub(super) fn body(text: &str) -> Option<Body> {
 /// An owner, without the quotes that some writers leave around it; nothing visible is none.
 pub(super) fn owner(text: &str) -> Option<Identity> {
     let bare = unquoted(text.trim());
-    Identity::new(bare).or_else(|_| Identity::new(one_line(bare, IDENTITY_BYTES_MAX))).ok()
+    let seen = |text: &str| text.replace(is_hidden, " ");
+    Identity::new(bare).or_else(|_| Identity::new(cut(seen(bare).trim(), IDENTITY_BYTES_MAX))).ok()
 }
 
 fn unquoted(text: &str) -> &str {

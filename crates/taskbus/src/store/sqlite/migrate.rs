@@ -31,7 +31,8 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 /// beginning of a writing transaction does already. So this is what begins to write when the file is still empty; a
 /// file that has pages keeps its mode.
 const BEGIN_FIRST: [&str; 2] = ["BEGIN", "PRAGMA auto_vacuum = INCREMENTAL"];
-const OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
+/// How many objects there are, and one of those that would run by themselves: no store of ours has any.
+const OBJECTS: &str = "SELECT count(*), max(CASE WHEN type IN ('trigger', 'view') THEN name END) FROM sqlite_schema";
 const MIN_READER: &str = "SELECT min_reader FROM counters WHERE id = 0";
 const KEEP: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
 const CHECKSUM: &str = "SELECT value FROM meta WHERE key = ?1";
@@ -50,6 +51,8 @@ struct Header {
     application: i64,
     version: i64,
     objects: i64,
+    /// A trigger or a view.
+    program: Option<String>,
     pages: i64,
     /// Of a store of ours that is newer than this version.
     min_reader: Option<i64>,
@@ -66,6 +69,9 @@ pub(super) fn examine(connection: &Connection, patience: &Patience) -> Answer<Fo
     if header.application != i64::from(APPLICATION_ID) {
         return Err(foreign("an SQLite file of another program"));
     }
+    if let Some(program) = header.program {
+        return Err(foreign(&format!("a store with the trigger or view {program}, which no version of taskbus makes")));
+    }
     let version = u32::try_from(header.version).map_err(|_| foreign("a store with a negative schema number"))?;
     check_readable(&header, version)?;
     Ok(Found::Schema(version))
@@ -75,7 +81,7 @@ pub(super) fn examine(connection: &Connection, patience: &Patience) -> Answer<Fo
 fn look(connection: &Connection) -> rusqlite::Result<Header> {
     let tx = connection.unchecked_transaction()?;
     let pragma = |name: &str| tx.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let objects = tx.query_row(OBJECTS, [], |row| row.get(0))?;
+    let (objects, program) = tx.query_row(OBJECTS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (application, version, pages) = (pragma("application_id")?, pragma("user_version")?, pragma("page_count")?);
     let newer = version > i64::from(KNOWN);
     let shared = u32::try_from(version).ok().map(|version| version.min(KNOWN));
@@ -84,7 +90,7 @@ fn look(connection: &Connection) -> rusqlite::Result<Header> {
     let kept = |step| tx.query_row(CHECKSUM, [checksum_key(step)], |row| row.get(0)).optional();
     let checksums = (1..=shared.unwrap_or(0)).map(|step| Ok(kept(step)?.unwrap_or_default()));
     let checksums = checksums.collect::<rusqlite::Result<_>>()?;
-    Ok(Header { application, version, objects, pages, min_reader, checksums })
+    Ok(Header { application, version, objects, program, pages, min_reader, checksums })
 }
 
 fn foreign(what: &str) -> Fault {
