@@ -85,21 +85,46 @@ pub(crate) struct DemoWorker {
 /// `bench`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Bench {
-    /// Leave the largest list out: less than a minute
+    /// Less of everything: less than a minute. In a debug build, whose times mean nothing, just enough to see that it works
     #[arg(long)]
     pub(crate) quick: bool,
     /// Measure lists of so many tasks instead; repeat it for more
-    #[arg(long = "size", value_name = "N", conflicts_with = "quick", value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
+    #[arg(long = "size", value_name = "N", value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
     pub(crate) sizes: Vec<u32>,
+    /// Measure this part only; repeat it for more
+    #[arg(long = "part", value_name = "PART", value_enum)]
+    pub(crate) parts: Vec<BenchPart>,
     /// Where to put the files: on the disk that is to be measured [default: the directory for temporary files]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
     /// Make one call a number of times and measure nothing, for a counter of instructions
-    #[arg(long, hide = true, value_name = "CALL", requires = "times", conflicts_with_all = ["quick", "sizes"])]
+    #[arg(long, hide = true, value_name = "CALL", requires = "times", conflicts_with_all = ["quick", "sizes", "parts"])]
     pub(crate) count: Option<Counted>,
     /// How many times
     #[arg(long, hide = true, value_name = "N", requires = "count", value_parser = clap::value_parser!(u8).range(0..=60))]
     pub(crate) times: Option<u8>,
+    /// Do what one process of the bench does
+    #[arg(long, hide = true, value_name = "JOB", conflicts_with_all = ["quick", "sizes", "parts", "count"])]
+    pub(crate) job: Option<String>,
+}
+
+/// A part of the bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchPart {
+    /// Each call on lists of several sizes, and how it grows
+    Lists,
+    /// A dependency that turns a whole list around, and completing what a thousand wait for
+    Graph,
+    /// Four processes that drain a list
+    Drain,
+    /// Eight processes that write until it is on disk
+    Durable,
+    /// Eight and 64 processes that do nothing but write
+    Crowd,
+    /// Waking who waits in other processes, and what waiting costs
+    Wake,
+    /// How long rank keys get
+    Rank,
 }
 
 /// A call whose instructions are counted.

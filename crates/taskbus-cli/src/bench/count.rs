@@ -8,7 +8,8 @@ use taskbus::engine::Error;
 use taskbus::store::View;
 use taskbus_core::id::TaskId;
 
-use super::field::{Field, Hub, Mode};
+use super::lists::calls::Hub;
+use super::lists::field::{Field, Mode};
 use crate::options::Counted;
 use crate::term::failure::Failure;
 use crate::term::report::Report;
@@ -26,15 +27,15 @@ pub(super) struct CountReport {
 
 /// Fills a list in a directory, and makes the calls.
 pub(super) fn run(dir: &Path, call: Counted, times: u8) -> Result<CountReport, Failure> {
-    let mut field = Field::fill(dir, TASKS, 0, &|_| ())?;
-    let held: Vec<TaskId> =
-        (0..HELD).map(|_| Ok(field.claim(Mode::Relaxed, Hub::Small)?.0)).collect::<Result<_, Error>>()?;
+    let field = Field::fill(dir, TASKS, &|_| ())?;
+    let claim = |turn| Ok(field.claim(Mode::Relaxed, field.hub(Hub::Small, turn), None)?.0);
+    let held: Vec<TaskId> = (0..HELD).map(claim).collect::<Result<_, Error>>()?;
     let mut held = held.into_iter();
     let mut cursor = None;
     for turn in 0..usize::from(times) {
         match call {
             Counted::Create => drop(field.create(Mode::Relaxed, turn)?),
-            Counted::Next => drop(field.next(Mode::Relaxed)?),
+            Counted::Next => drop(field.next(Mode::Relaxed, None)?),
             Counted::Complete => {
                 let id = held.next().expect("BUG: no more are completed than are held");
                 field.complete(Mode::Relaxed, id)?;

@@ -1,28 +1,21 @@
-//! The bars, as a table and as JSON.
+//! The bars, as a table and as JSON. Both forms are stable: docs/performance.md says what their fields mean.
 
 use owo_colors::Style;
 use serde_json::{Map, Value, json};
 
-use super::field::Mode;
+use super::bar::Bar;
+use super::lists::samples::short;
 use super::raw::sqlite_version;
-use super::samples::{Bar, Name, Samples, short};
 use crate::term::layout::{Cell, Column, Table};
 use crate::term::report::Report;
 
 /// What was measured.
+#[derive(Default)]
 pub(super) struct BenchReport {
-    bars: Vec<Bar>,
-    /// Microseconds of a bare transaction at each size: on disk, and not waiting for it.
-    raw: Vec<(usize, u128, u128)>,
-}
-
-impl BenchReport {
-    /// Makes bars of the samples.
-    pub(super) fn new(samples: &Samples, sizes: &[usize]) -> Self {
-        let micros = |mode, tasks| samples.median(Name::Raw, mode, tasks).map_or(0, |took| took.as_micros());
-        let raw = sizes.iter().map(|tasks| (*tasks, micros(Mode::Durable, *tasks), micros(Mode::Relaxed, *tasks)));
-        Self { bars: samples.bars(sizes), raw: raw.collect() }
-    }
+    /// Bars, and figures without a target.
+    pub(super) bars: Vec<Bar>,
+    /// A bare transaction beside each list, in microseconds: on disk, and not waiting for it.
+    pub(super) raw: Vec<(usize, f64, f64)>,
 }
 
 fn machine() -> Map<String, Value> {
@@ -41,42 +34,58 @@ pub(super) fn build() -> &'static str {
     if cfg!(debug_assertions) { "debug" } else { "release" }
 }
 
+/// To a tenth.
+fn micros(of: f64) -> f64 {
+    (of * 10.0).round() / 10.0
+}
+
+impl BenchReport {
+    /// Those with a target, or those without.
+    fn all(&self, with_target: bool) -> impl Iterator<Item = &Bar> {
+        self.bars.iter().filter(move |bar| bar.met().is_some() == with_target)
+    }
+
+    fn missed(&self) -> usize {
+        self.bars.iter().filter(|bar| bar.met() == Some(false)).count()
+    }
+
+    fn table(&self, width: Option<usize>) -> String {
+        let mut table =
+            Table::new([Column::left("BAR"), Column::right("VALUE"), Column::right("TARGET"), Column::left("")]);
+        for bar in self.all(true).chain(self.all(false)) {
+            let (mark, style) = match bar.met() {
+                Some(true) => ("✓", Style::new().green()),
+                Some(false) => ("✗", Style::new().red()),
+                None => ("", Style::new()),
+            };
+            let (value, target) = (Cell::plain(bar.value_words()), Cell::plain(bar.target_words()));
+            table.row([Cell::plain(&bar.name), value, target, Cell::new(mark, style)]);
+        }
+        table.render(width)
+    }
+}
+
 impl Report for BenchReport {
     fn json(&self) -> Map<String, Value> {
-        let bars = self.bars.iter().map(
-            |bar| json!({"name": bar.name, "value": bar.value, "target": bar.target, "unit": "x", "met": bar.met()}),
-        );
-        let raw = self.raw.iter().map(
-            |(tasks, durable, relaxed)| json!({"tasks": tasks, "durable_commit_us": durable, "commit_us": relaxed}),
-        );
+        let raw = self.raw.iter().map(|(tasks, durable, relaxed)| {
+            json!({"tasks": tasks, "durable_commit_us": micros(*durable), "commit_us": micros(*relaxed)})
+        });
         Map::from_iter([
             ("machine".to_owned(), machine().into()),
             ("raw".to_owned(), raw.collect()),
-            ("bars".to_owned(), bars.collect()),
+            ("bars".to_owned(), self.all(true).map(Bar::json).collect()),
+            ("figures".to_owned(), self.all(false).map(Bar::json).collect()),
         ])
     }
 
     fn words(&self, width: Option<usize>) -> String {
-        let mut table =
-            Table::new([Column::left("BAR"), Column::right("TIMES"), Column::right("AT MOST"), Column::left("")]);
-        for bar in &self.bars {
-            let (mark, style) = if bar.met() { ("✓", Style::new().green()) } else { ("✗", Style::new().red()) };
-            table.row([
-                Cell::plain(&bar.name),
-                Cell::plain(format!("{:.2}", bar.value)),
-                Cell::plain(format!("{:.1}", bar.target)),
-                Cell::new(mark, style),
-            ]);
-        }
-        let mut words = table.render(width);
-        words.push_str(
-            "\nTimes a bare SQLite transaction of the same run, by the median; the last ones: large list to small.\n",
-        );
+        let mut words = self.table(width);
+        let (bars, missed) = (self.all(true).count(), self.missed());
+        words.push_str(&format!("\n{} of {bars} bars met. × is times a bare loop of the same run.\n", bars - missed));
         for (tasks, durable, relaxed) in &self.raw {
-            words.push_str(&format!(
-                "at {}: a bare transaction takes {durable} µs on disk, {relaxed} µs without\n",
-                short(*tasks)
-            ));
+            let (size, durable, relaxed) = (short(*tasks), micros(*durable), micros(*relaxed));
+            words
+                .push_str(&format!("at {size}: a bare transaction takes {durable} µs on disk, {relaxed} µs without\n"));
         }
         if cfg!(debug_assertions) {
             words.push_str("This is a debug build: its figures say little. Use cargo run --release -- bench.\n");

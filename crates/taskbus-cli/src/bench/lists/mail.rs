@@ -1,16 +1,15 @@
 //! The channel that is measured: filled with messages, read by fifty who are at different places of it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use taskbus::engine::{Engine, Error, Follow, Limits, ReceiveAsk, Registration, Span};
-use taskbus::store::sqlite::{Durability, SqliteOptions, SqliteStore};
+use taskbus::engine::{Engine, Error, Follow, ReceiveAsk};
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::message::{Content, Draft, Sort};
 use taskbus_core::bus::rules::Start;
 use taskbus_core::name::Identity;
 
+use super::field::{Mode, engine, register};
 use crate::term::failure::Failure;
 
 /// Who reads.
@@ -27,14 +26,7 @@ pub(super) struct Mail {
 impl Mail {
     /// A channel of so many messages in a directory; `filled` hears how many there are.
     pub(super) fn fill(dir: &Path, messages: usize, filled: &dyn Fn(u64)) -> Result<Self, Failure> {
-        let options = SqliteOptions { durability: Durability::Relaxed, ..SqliteOptions::default() };
-        let limits = Limits {
-            writes_per_second: u32::MAX,
-            write_kib_per_second: u32::MAX,
-            result_default_kib: 64,
-            ..Limits::default()
-        };
-        let engine = Engine::new(Arc::new(SqliteStore::open(dir.join("mail.db"), options)?), limits);
+        let engine = engine(&dir.join("mail.db"), Mode::Relaxed, None)?;
         let sender = register(&engine, "sender")?;
         let mut mail = Self { engine, readers: Vec::new() };
         // The last reader still has a whole batch before it.
@@ -67,11 +59,6 @@ impl Mail {
         self.engine.receive(reader, &ask, &|| false)?;
         Ok(began.elapsed())
     }
-}
-
-fn register(engine: &Engine, name: &str) -> Result<Identity, Failure> {
-    let wish = Registration { name: name.to_owned(), span: Span::Command, ..Registration::default() };
-    Ok(engine.register(&wish)?.name)
 }
 
 fn letter(number: usize) -> Draft {
