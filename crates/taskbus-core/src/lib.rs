@@ -19,6 +19,7 @@ pub mod drop_in;
 pub mod glob;
 pub mod id;
 pub mod limits;
+pub mod lineage;
 pub mod name;
 pub mod neighbourhood;
 pub mod policy;

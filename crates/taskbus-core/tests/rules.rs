@@ -11,8 +11,10 @@ use taskbus_core::board::Board;
 use taskbus_core::change::{Change, Kind};
 use taskbus_core::command::{Command, Draft, Finish, LeaseAsk, Next, Patch, Place};
 use taskbus_core::decide::{self, Facts, Outcome, Stop, World};
+use taskbus_core::document;
 use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
+use taskbus_core::lineage;
 use taskbus_core::name::{Identity, Label};
 use taskbus_core::neighbourhood::{Dependent, ListRules, Look, Neighbourhood, ReadyScan, Sibling, Tally};
 use taskbus_core::policy::Policy;
@@ -246,6 +248,7 @@ impl Run {
 fn check_log(before: &Board, after: &Logged, command: &Command, outcome: &Outcome, facts: &Facts) {
     let mut board = before.clone();
     for change in &after.log {
+        check_lineage(change, &board, after);
         let (task, old) = (&change.task, board.get(&change.task.id).or(board.get_tombstone(&change.task.id)).cloned());
         assert_eq!(task.revision, old.as_ref().map_or(1, |old| old.revision + 1), "one revision for each change");
         if let Some(old) = &old {
@@ -273,6 +276,22 @@ fn check_log(before: &Board, after: &Logged, command: &Command, outcome: &Outcom
         assert!(effect.unblocked.iter().all(ready), "unblocked tasks are free");
     }
     assert_eq!(board.in_order(), after.board.in_order(), "replaying the changes leads to the same list");
+}
+
+/// A replay that knows nothing but the two revisions finds each step lawful, in the form in which it is stored too.
+fn check_lineage(change: &Change, board: &Board, after: &Logged) {
+    let id = &change.task.id;
+    let last =
+        after.log.iter().take_while(|earlier| !std::ptr::eq(*earlier, change)).filter(|c| c.task.id == *id).last();
+    let live = board.get(id).map(|task| (task, last.map_or(Kind::Changed, |last| last.kind)));
+    let before = live.or(board.get_tombstone(id).map(|task| (task, Kind::Deleted)));
+    let stored = |task: &Task| {
+        let text = document::encode(task);
+        document::decode(task.id.clone(), task.revision, task.updated.clone(), &text).unwrap()
+    };
+    let before = before.map(|(task, kind)| (stored(task), kind));
+    let before = before.as_ref().map(|(task, kind)| (task, *kind));
+    assert_eq!(lineage::follows(before, change.kind, &stored(&change.task), Policy::Strict), Ok(()), "{change:?}");
 }
 
 /// A live hold is changed by its owner, by force, or not at all.

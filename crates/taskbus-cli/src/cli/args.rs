@@ -27,6 +27,11 @@ A task is a checklist item; one that is indented below another is a part of it:
 Ticked items come in as completed. The same file on the same list again within the hour changes nothing.
 JSON: [{\"key\", \"subject\", \"description\", \"parent\", \"blocked_by\", \"labels\", \"paths\", \"metadata\", \"done\"}, …].";
 
+const VERIFY_HELP: &str = "\
+Exit code 0: everything adds up; 1: something differs, and each difference is told; 3: the store cannot be read.
+Nothing is ever changed. The head stands for the whole history: written down elsewhere, it shows later whether
+somebody has made the history anew.";
+
 const MIRROR_HELP: &str = "\
 Nothing is deleted on the list because a file is gone, as Claude Code clears its directory by itself; it is told instead.
 What the list refuses, such as a task that somebody else holds, goes back in the directory.
@@ -161,6 +166,9 @@ pub(crate) enum AtDesk {
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
+    /// Look at the whole store: follow the chain of revisions, replay every history, recompute every row
+    #[command(after_help = VERIFY_HELP)]
+    Verify,
 }
 
 /// `init`.

@@ -23,6 +23,7 @@ mod setup;
 mod show;
 mod user;
 mod values;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -115,6 +116,7 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
         AtDesk::Lists => read::lists(desk),
         AtDesk::Who => read::who(desk),
         AtDesk::Status => about::status(desk),
+        AtDesk::Verify => verify::verify(desk),
     }
 }
 

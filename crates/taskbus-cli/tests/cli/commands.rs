@@ -213,6 +213,27 @@ fn who_lists_status_doctor() {
 }
 
 #[test]
+fn verify_tells_what_somebody_changed_behind_the_store() {
+    let place = three();
+    place.ok(&["claim", "1"]);
+    let sound = place.ok(&["verify"]);
+    assert_eq!((&sound["ok"], &sound["revisions"], &sound["tasks"]), (&json!(true), &json!(4), &json!(3)), "{sound}");
+    assert_eq!((&sound["seq"], sound["head"].as_str().unwrap().len()), (&json!(4), 64));
+    let file = sound["store"].as_str().unwrap().strip_prefix("sqlite:").unwrap();
+    let raw = rusqlite::Connection::open(file).unwrap();
+    raw.execute("UPDATE messages SET note = 'never said' WHERE seq = 2", []).unwrap();
+    raw.execute("UPDATE tasks SET subject = 'other' WHERE id = 3", []).unwrap();
+    let (code, found) = place.json(&["verify"]);
+    assert_eq!((code, &found["ok"], &found["more"]), (1, &json!(false), &json!(0)), "{found}");
+    let differences = found["differences"].as_array().unwrap();
+    assert_eq!((&differences[0]["seq"], &differences[1]["task"]), (&json!(2), &json!(3)), "{found}");
+    assert_eq!(differences[1]["column"], "subject");
+    assert!(found["next"].as_str().unwrap().contains("somewhere else before anything else"), "{found}");
+    let (code, doctor) = place.json(&["doctor"]);
+    assert_eq!((code, &doctor["ok"]), (1, &json!(false)), "the doctor sees it too: {doctor}");
+}
+
+#[test]
 fn empty_stores_have_empty_lists() {
     let place = Place::new();
     assert_eq!(place.ok(&["lists"])["lists"], json!([]));
@@ -230,7 +251,7 @@ fn a_store_that_cannot_be_used_is_exit_code_three() {
     let place = Place::new();
     let text = place.write("text.db", "this is no database, and it stays what it is\n");
     let store = format!("sqlite:{text}");
-    for command in [&["list"][..], &["add", "x"], &["status"], &["doctor"]] {
+    for command in [&["list"][..], &["add", "x"], &["status"], &["doctor"], &["verify"]] {
         let mut args = vec!["--store", &store];
         args.extend(command);
         let (code, value) = place.json(&args);

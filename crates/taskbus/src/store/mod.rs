@@ -38,6 +38,7 @@ pub mod sidecar;
 pub mod small;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod verdict;
 mod watch;
 
 use self::bus::{BusSnapshot, BusTx};
@@ -67,6 +68,16 @@ pub trait Store: Send + Sync {
 
     /// A line for people: what it is and where, such as `sqlite:/home/…/taskbus.db`.
     fn describe(&self) -> String;
+
+    /// Looks at everything: follows the chain of revisions, replays each task's history by the rules, recomputes every
+    /// derived row, and says what differs. A store that keeps no history has nothing to say.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot be read at all.
+    fn verify(&self, progress: &mut verdict::Progress<'_>) -> Result<Option<verdict::Verdict>, StoreError> {
+        let _ = progress;
+        Ok(None)
+    }
 
     /// The time by the store's clock.
     ///

@@ -19,6 +19,7 @@ use taskbus::engine::{Engine, Error, Limits, ListAsk, Registration, Request, Sea
 use taskbus::store::bus::{self, NewMessage};
 use taskbus::store::memory::MemoryStore;
 use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
+use taskbus::store::verdict::Verdict;
 use taskbus::store::{
     Abilities, Abort, Author, Clock, ManualClock, ReadBody, RevisionRow, Store, StoreError, WriteBody, read_with,
     write_with,
@@ -68,6 +69,16 @@ pub(crate) fn sqlite() -> Place {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
     Place { store: Arc::new(store.with_clock(clock.clone())), clock, _directory: Some(directory) }
+}
+
+/// Whatever a test did through engines, the store adds up at its end.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let verdict = self.store.verify(&mut |_, _| {}).unwrap();
+            assert!(verdict.as_ref().is_none_or(Verdict::is_sound), "{verdict:#?}");
+        }
+    }
 }
 
 impl Place {

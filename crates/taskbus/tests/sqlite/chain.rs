@@ -108,13 +108,13 @@ fn finds(sql: &str, words: &str) {
 
 #[test]
 fn what_nobody_may_do_breaks_it() {
-    finds("UPDATE messages SET context = 'x' WHERE seq = 4", "revision 4: its link does not follow");
-    finds("UPDATE messages SET list = 2 WHERE seq = 4", "revision 4: its link does not follow");
-    finds("DELETE FROM messages WHERE seq = 4", "revision 6: its link does not follow");
+    finds("UPDATE messages SET context = 'x' WHERE seq = 4", "revision 4 of task 4: its link does not follow");
+    finds("UPDATE messages SET list = 2 WHERE seq = 4", "revision 4 of task 4: its link does not follow");
+    finds("DELETE FROM messages WHERE seq = 4", "revision 6 of task 6: its link does not follow");
     finds("DELETE FROM messages WHERE seq = 9", "the chain ends at revision 7 with another link");
     finds("DELETE FROM removed; DELETE FROM messages", "the chain ends at revision 0 with another link");
-    finds("UPDATE meta SET value = '00' WHERE key = 'store'", "revision 1: its link does not follow");
-    finds("UPDATE lists SET name = 'tasks/y' WHERE id = 1", "revision 1: its link does not follow");
+    finds("UPDATE meta SET value = '00' WHERE key = 'store'", "revision 1 of task 1: its link does not follow");
+    finds("UPDATE lists SET name = 'tasks/y' WHERE id = 1", "revision 1 of task 1: its link does not follow");
     finds("UPDATE counters SET seq = 12 WHERE id = 0", "the seal does not fit the newest seq 12");
     finds("UPDATE counters SET epoch = 2 WHERE id = 0", "the seal does not fit the newest seq 9 of epoch 2");
     finds("UPDATE tasks SET ord = ord + 1 WHERE id = 4", "a place in the order of dependencies");

@@ -169,7 +169,7 @@ fn the_check_sees_what_was_changed_behind_its_back() {
         ("DELETE FROM edges", "blocker 1 is missing"),
         ("INSERT INTO edges VALUES (5, 1)", "blocker 5 is too many"),
         ("INSERT INTO task_labels VALUES (1, 'x', 1)", "label x of list 1 is too many"),
-        ("INSERT INTO tombstones VALUES (9, 1, 1)", "tombstone 1 1 is too many"),
+        ("INSERT INTO tombstones VALUES (9, 1, 1)", "tombstone 1 of list 1 is too many"),
         ("UPDATE counters SET ready = 7 WHERE id = 1", "counters of list 1"),
         ("UPDATE counters SET seq = 1 WHERE id = 0", "newest seq of the store"),
         ("UPDATE messages SET previous = 7 WHERE seq = 2", "revision 2 of task 2"),

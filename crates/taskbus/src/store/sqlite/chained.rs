@@ -25,12 +25,12 @@ pub(super) const MARKS: i64 = (1 << 62) - 1;
 
 /// Before the revisions of a list go: the links that whoever follows the chain will need, those of revisions with
 /// one of another list, or none, behind them.
-pub(super) const KEEP_LINKS: &str = "
+const KEEP_LINKS: &str = "
     INSERT INTO removed (seq, link)
     SELECT m.seq, m.link FROM messages m INDEXED BY messages_by_list
     WHERE m.list = ?1 AND (SELECT n.list FROM messages n WHERE n.seq > m.seq ORDER BY n.seq LIMIT 1) IS NOT ?1";
 /// After they went: of links with no revision between them only the last is needed.
-pub(super) const DROP_LINKS: &str = "
+const DROP_LINKS: &str = "
     DELETE FROM removed
     WHERE (SELECT min(n.seq) FROM removed n WHERE n.seq > removed.seq)
         < coalesce((SELECT min(m.seq) FROM messages m WHERE m.seq > removed.seq), 9223372036854775807)";
@@ -55,6 +55,18 @@ impl Scope<'_> {
         let link = self.head()?.next(entry);
         self.head.set(Some(link));
         Ok(link)
+    }
+
+    /// To be called before the revisions of a list go.
+    pub(super) fn keep_links(&self, list: i64) -> Answer<()> {
+        self.run(KEEP_LINKS, [list])?;
+        Ok(())
+    }
+
+    /// To be called after they went.
+    pub(super) fn drop_needless_links(&self) -> Answer<()> {
+        self.run(DROP_LINKS, [])?;
+        Ok(())
     }
 
     /// The seal of the newest seq.

@@ -47,6 +47,15 @@ impl Fault {
         )
     }
 
+    /// Whether it says that one row has what none of ours has, and not that the file cannot be read.
+    pub(super) fn is_about_a_row(&self) -> bool {
+        match self {
+            Fault::Damaged(_) => true,
+            Fault::Sql(error) => is_malformed(error),
+            _ => false,
+        }
+    }
+
     /// The same in the words of the seam.
     pub(super) fn told(self, store: &str) -> StoreError {
         let store = store.to_owned();

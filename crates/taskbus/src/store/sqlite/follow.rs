@@ -1,5 +1,5 @@
 //! What follows from a change of one task for the rows of others, and for the tables beside its own row. Kept by the
-//! store alike for every kind of change; [`check`](super::check) recomputes it all from the documents.
+//! store alike for every kind of change; [`verify`](super::verify) recomputes it all from the documents.
 
 use rusqlite::params;
 use taskbus_core::rank::Rank;

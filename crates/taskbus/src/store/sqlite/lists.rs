@@ -85,7 +85,8 @@ pub(super) fn policy_word(policy: Policy) -> &'static str {
     }
 }
 
-fn policy_from(word: &str) -> Answer<Policy> {
+/// The policy of a word.
+pub(super) fn policy_from(word: &str) -> Answer<Policy> {
     let known = [Policy::Strict, Policy::Claude, Policy::Kin];
     let found = known.into_iter().find(|policy| policy_word(*policy) == word);
     found.ok_or_else(|| Fault::Damaged(format!("a list has the unknown policy {word:?}")))

@@ -22,12 +22,12 @@ use taskbus_core::time::Timestamp;
 use self::error::Answer;
 use self::opened::Opened;
 use self::scope::Scope;
+use self::verify::Look;
+use super::verdict::{Progress, Verdict};
 use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WriteBody};
 
 mod bus;
 mod chained;
-mod check;
-mod check_counters;
 mod counters;
 mod durable;
 mod error;
@@ -49,6 +49,7 @@ mod row;
 mod scope;
 mod snapshot;
 mod tree;
+mod verify;
 mod wait;
 mod write;
 
@@ -129,19 +130,25 @@ impl SqliteStore {
         Self { clock, ..self }
     }
 
-    /// Recomputes every derived row from the documents and says what differs; empty when all is well. Reads
-    /// everything.
+    /// Follows the chain of revisions, recomputes every derived row from the documents, compares the full-text index
+    /// with the texts, and says what differs; empty when all is well. Reads everything.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot be read at all.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
+        let verdict = self.looked_at(Look::Words, &mut |_, _| {})?;
+        let more = (verdict.more > 0).then(|| format!("and {} more", verdict.more));
+        Ok(verdict.differences.iter().map(ToString::to_string).chain(more).collect())
+    }
+
+    fn looked_at(&self, look: Look, progress: &mut Progress<'_>) -> Result<Verdict, StoreError> {
         let opened = self.told(self.opened())?;
-        let mut found = Vec::new();
+        let mut verdict = Verdict::default();
         opened.read(None, self.clock.now(), &mut |scope| {
-            found = self.told(scope.check_all())?;
+            verdict = self.told(scope.verify_all(look, progress))?;
             Ok(())
         })?;
-        Ok(found)
+        Ok(verdict)
     }
 
     /// The open file, opened now if it was not.
@@ -217,6 +224,10 @@ impl Store for SqliteStore {
 
     fn describe(&self) -> String {
         self.label.clone()
+    }
+
+    fn verify(&self, progress: &mut Progress<'_>) -> Result<Option<Verdict>, StoreError> {
+        self.looked_at(Look::History, progress).map(Some)
     }
 
     fn now(&self) -> Result<Timestamp, StoreError> {

@@ -68,6 +68,12 @@ impl Opened {
         Ok(Self { label, place, options, access, id, log, gate, readers, watcher, version_base, bell, spent })
     }
 
+    /// Shows the connection that writes while nobody has the turn.
+    #[cfg(test)]
+    pub(super) fn with_idle(&self, f: impl FnOnce(&Connection)) {
+        self.gate.with_idle(f);
+    }
+
     /// Whether it must be opened anew.
     pub(super) fn is_spent(&self) -> bool {
         self.spent.load(Ordering::SeqCst)

@@ -7,7 +7,8 @@ use rusqlite::Connection;
 
 use super::{migrate, page};
 
-const SOURCES: [(&str, &str); 21] = [
+const SOURCES: [(&str, &str); 22] = [
+    ("chained", include_str!("chained.rs")),
     ("channels", include_str!("bus/channels.rs")),
     ("counters", include_str!("counters.rs")),
     ("follow", include_str!("follow.rs")),
@@ -31,9 +32,11 @@ const SOURCES: [(&str, &str); 21] = [
     ("write", include_str!("write.rs")),
 ];
 
-/// May read a table from end to end: the lists and channels, of which there are few; the schema, once at opening; an
+/// May read a table from end to end: the lists, those removed and the channels, of which there are few; the schema, once at opening; an
 /// index that holds nothing but what is asked for; and a virtual table, whose own index SQLite does not tell of.
-const MAY_SCAN: [&str; 9] = [
+const MAY_SCAN: [&str; 11] = [
+    "chained DROP_LINKS",
+    "chained LISTS",
     "channels CHANNELS",
     "channels LISTS",
     "lists LISTS",

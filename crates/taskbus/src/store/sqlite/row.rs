@@ -141,7 +141,7 @@ impl Row {
             list: row.get(1)?,
             seq: row.get(2)?,
             condition: row.get(3)?,
-            done: row.get(4)?,
+            done: flag(row, 4)?,
             owner: row.get(5)?,
             parent: row.get(6)?,
             lost_parent: row.get(7)?,
@@ -150,12 +150,12 @@ impl Row {
             depth: row.get(10)?,
             lease: row.get(11)?,
             not_before: row.get(12)?,
-            parked: row.get(13)?,
+            parked: flag(row, 13)?,
             open: row.get(14)?,
             ord: row.get(15)?,
-            has_blockers: row.get(16)?,
-            has_paths: row.get(17)?,
-            has_details: row.get(18)?,
+            has_blockers: flag(row, 16)?,
+            has_paths: flag(row, 17)?,
+            has_details: flag(row, 18)?,
             labels: row.get(19)?,
             subject: row.get(20)?,
         })
@@ -190,9 +190,11 @@ impl Row {
     }
 
     /// The columns in which two rows differ, with what each holds.
-    pub(super) fn differences(&self, other: &Row) -> Vec<String> {
+    pub(super) fn differences(&self, other: &Row) -> Vec<(&'static str, String)> {
         let differing = COLUMNS.iter().filter(|(_, value)| value(self) != value(other));
-        differing.map(|(name, value)| format!("{name} is {:?}, not {:?}", value(self), value(other))).collect()
+        let told =
+            |name, value: fn(&Row) -> ValueRef<'_>| format!("{name} is {:?}, not {:?}", value(self), value(other));
+        differing.map(|(name, value)| (*name, told(name, *value))).collect()
     }
 
     pub(super) fn insert(&self, connection: &Connection) -> Answer<()> {
@@ -266,6 +268,15 @@ impl Row {
         } else {
             Condition::Assigned
         }
+    }
+}
+
+/// A column that is 0 or 1.
+fn flag(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<bool> {
+    match row.get::<_, i64>(at)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(rusqlite::Error::IntegralValueOutOfRange(at, other)),
     }
 }
 

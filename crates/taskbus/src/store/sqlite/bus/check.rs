@@ -8,6 +8,7 @@ use taskbus_core::bus::fold::words;
 
 use super::super::error::Answer;
 use super::super::scope::Scope;
+use super::super::verify::Findings;
 
 const COUNTS: &str = "
     SELECT c.name, c.live, c.rows, c.latest_seq, sum(p.standing = 0), count(p.seq), max(p.seq)
@@ -24,6 +25,13 @@ const USELESS: &str = "
 const POSTS: &str = "SELECT seq, subject, content FROM posts WHERE standing = 0 AND seq <= ?1";
 const PREVIOUS: &str = "SELECT previous FROM messages WHERE seq = ?1";
 const WORDS: &str = "SELECT doc, col, offset, term FROM text_words";
+const NEWEST_OF_TASKS: &str = "SELECT id, seq FROM tasks UNION ALL SELECT id, seq FROM tombstones";
+/// A task that came, or came back, by a number has a text, unless it went again.
+const TEXTS_EXPECTED: &str = "
+    SELECT (SELECT count(*) FROM posts WHERE standing = 0 AND seq <= ?1)
+         + (SELECT count(*) FROM messages WHERE seq <= ?1 AND (previous = 0 OR type = 'restored'))
+         - (SELECT count(*) FROM messages WHERE seq <= ?1 AND type = 'deleted')";
+const TEXTS_STORED: &str = "SELECT count(*) FROM texts";
 const TEXTS: &str = "SELECT rowid FROM texts";
 
 /// A number for all words of a text together with their places, whatever their order.
@@ -50,13 +58,9 @@ impl Prints {
 }
 
 impl Scope<'_> {
-    /// Everything on the bus that differs from what the messages say. `tasks` are those that have a history, with the
-    /// number of their newest revision.
-    pub(in crate::store::sqlite) fn check_bus(
-        &self,
-        tasks: impl Iterator<Item = (i64, u64)>,
-        found: &mut Vec<String>,
-    ) -> Answer<()> {
+    /// Everything on the bus that differs from what the messages say. Of the texts in the index, every word or only how
+    /// many there are.
+    pub(in crate::store::sqlite) fn check_bus(&self, words: bool, found: &mut Findings<'_>) -> Answer<()> {
         self.check_channels(found)?;
         self.check_tags(found)?;
         for seq in self.all(MARKED, [], |row| row.get::<_, i64>(0))? {
@@ -65,10 +69,20 @@ impl Scope<'_> {
         for seq in self.all(USELESS, [], |row| row.get::<_, i64>(0))? {
             found.push(format!("the vector of message {seq} is of no live memory"));
         }
-        self.check_texts(tasks, found)
+        if words { self.check_texts(found) } else { self.count_texts(found) }
     }
 
-    fn check_channels(&self, found: &mut Vec<String>) -> Answer<()> {
+    fn count_texts(&self, found: &mut Findings<'_>) -> Answer<()> {
+        let expected = self.one(TEXTS_EXPECTED, [self.indexed()?], |row| row.get::<_, i64>(0))?;
+        let stored = self.one(TEXTS_STORED, [], |row| row.get::<_, i64>(0))?;
+        if expected != stored {
+            let (stored, expected) = (stored.unwrap_or(0), expected.unwrap_or(0));
+            found.push(format!("{stored} texts are in the index, which should know {expected}"));
+        }
+        Ok(())
+    }
+
+    fn check_channels(&self, found: &mut Findings<'_>) -> Answer<()> {
         type Counts = (String, [i64; 3], [Option<i64>; 3]);
         let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Counts> {
             let kept = [row.get(1)?, row.get(2)?, row.get(3)?];
@@ -91,7 +105,7 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn check_tags(&self, found: &mut Vec<String>) -> Answer<()> {
+    fn check_tags(&self, found: &mut Findings<'_>) -> Answer<()> {
         let pair = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(i64, String)> { Ok((row.get(0)?, row.get(1)?)) };
         let named = self.all(TAGGED, [], pair)?.into_iter();
         let named = named.flat_map(|(seq, tags)| tags.split(' ').map(|tag| (seq, tag.to_owned())).collect::<Vec<_>>());
@@ -102,11 +116,11 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn check_texts(&self, tasks: impl Iterator<Item = (i64, u64)>, found: &mut Vec<String>) -> Answer<()> {
+    fn check_texts(&self, found: &mut Findings<'_>) -> Answer<()> {
         let mut expected = Prints { hasher: RandomState::new(), of: BTreeMap::new() };
         self.expect_posts(&mut expected)?;
-        for (id, newest) in tasks {
-            self.expect_task(id.cast_unsigned(), newest, &mut expected)?;
+        for (id, newest) in self.all(NEWEST_OF_TASKS, [], |row| Ok((row.get(0)?, row.get(1)?)))? {
+            self.expect_task(id, newest, &mut expected)?;
         }
         let stored = self.stored_prints(expected.hasher.clone())?;
         for (id, print) in &expected.of {

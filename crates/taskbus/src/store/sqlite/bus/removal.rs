@@ -4,7 +4,6 @@
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::name::ListName;
 
-use super::super::chained::{DROP_LINKS, KEEP_LINKS};
 use super::super::error::Answer;
 use super::super::scope::Scope;
 
@@ -92,11 +91,11 @@ impl Scope<'_> {
             self.run(DROP_EDGES, [id])?;
             self.unindex(id)?;
         }
-        self.run(KEEP_LINKS, [list])?;
+        self.keep_links(list)?;
         for sql in [DROP_LABELS, DROP_TASKS, DROP_TOMBSTONES, DROP_REVISIONS, DISCOUNT, DROP_COUNTERS, DROP_LIST] {
             self.run(sql, [list])?;
         }
-        self.run(DROP_LINKS, [])?;
+        self.drop_needless_links()?;
         self.forget_list(list);
         Ok(())
     }

@@ -1,13 +1,15 @@
-//! The doctor's look at the counters: counted again from the rows, which are compared with the documents elsewhere.
+//! The counters, counted again from the rows, which are compared with the documents elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Row as SqlRow;
 
-use super::chained::{MARKS, mark};
-use super::error::Answer;
-use super::migrate::{self, KNOWN};
-use super::scope::Scope;
+use super::super::chained::{MARKS, mark};
+use super::super::error::Answer;
+use super::super::migrate::{self, KNOWN};
+use super::super::scope::Scope;
+use super::Findings;
+use super::schema::sample;
 
 const KEPT: &str = "
     SELECT id, seq, ready, blocked, parked, deferred, in_progress, completed, ords, min_reader,
@@ -20,7 +22,6 @@ const COUNTED: &str = "
 const ORDS: &str = "SELECT list, id, ord FROM tasks";
 const NEWEST: &str = "SELECT coalesce(max(seq), 0) FROM messages WHERE ?1 IN (0, list)";
 const LISTS: &str = "SELECT id FROM lists";
-const MIN_READER: &str = "SELECT min_reader FROM counters WHERE id = 0";
 
 /// A row of the counters.
 struct Kept {
@@ -47,7 +48,7 @@ impl Kept {
 
 impl Scope<'_> {
     /// Every counter that is not what is counted.
-    pub(super) fn check_counters(&self, found: &mut Vec<String>) -> Answer<()> {
+    pub(super) fn check_counters(&self, found: &mut Findings<'_>) -> Answer<()> {
         let ords = self.sums_of_marks()?;
         let mut missing: BTreeSet<i64> = self.all(LISTS, [], |row| row.get(0))?.into_iter().chain([0]).collect();
         for kept in self.all(KEPT, [], Kept::from_sql)? {
@@ -61,7 +62,7 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn check_counts(&self, kept: &Kept, ords: i64, found: &mut Vec<String>) -> Answer<()> {
+    fn check_counts(&self, kept: &Kept, ords: i64, found: &mut Findings<'_>) -> Answer<()> {
         let six = |row: &SqlRow<'_>| -> rusqlite::Result<[i64; 6]> {
             let mut counts = [0; 6];
             for (at, count) in counts.iter_mut().enumerate() {
@@ -81,7 +82,7 @@ impl Scope<'_> {
     }
 
     /// The newest seq of the store need not be that of a revision, and has its seal.
-    fn check_seq(&self, kept: &Kept, found: &mut Vec<String>) -> Answer<()> {
+    fn check_seq(&self, kept: &Kept, found: &mut Findings<'_>) -> Answer<()> {
         let newest = self.one(NEWEST, [kept.list], |row| row.get::<_, i64>(0))?.unwrap_or(0);
         let fits = if kept.list == 0 { newest <= kept.seq } else { newest == kept.seq };
         if !fits {
@@ -99,7 +100,7 @@ impl Scope<'_> {
         if migrate::version(self.connection)? > KNOWN {
             return Ok(kept.min_reader);
         }
-        Ok(migrate::sample()?.query_row(MIN_READER, [], |row| row.get(0))?)
+        Ok(sample()?.min_reader)
     }
 
     fn sums_of_marks(&self) -> Answer<BTreeMap<i64, i64>> {
