@@ -53,6 +53,7 @@ docs:
 # Half an hour of kills, freezes and races on a store of its own.
 torture-long *args:
     cargo run --release -- torture --minutes 30 {{args}}
+    TASKBUS_TEST_TIMES=20 cargo nextest run --release -p taskbus -E 'binary(faults)' --no-capture
 
 # Licences, bans and sources of the dependency tree, and proof that the gate closes.
 deny:

@@ -33,6 +33,6 @@ impl Log {
     /// may have dropped the pages.
     pub(super) fn flush(&self) -> Answer<()> {
         let what = "the change was written, but whether it reached the disk is unknown: look before sending it again";
-        rustix::fs::fdatasync(&self.file).map_err(|errno| Fault::Io { what, source: errno.into() })
+        self.file.sync_data().map_err(|source| Fault::Io { what, source })
     }
 }
