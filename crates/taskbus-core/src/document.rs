@@ -26,77 +26,148 @@ pub struct DocumentError {
     pub source: serde_json::Error,
 }
 
-#[derive(Serialize, Deserialize)]
+/// How a document is read.
+#[derive(Deserialize)]
 struct Document {
     subject: Subject,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     description: Option<Body>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     active_form: Option<Subject>,
     status: Status,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     owner: String,
-    #[serde(default, skip_serializing_if = "is_none_or_zero")]
+    #[serde(default)]
     parent: Option<Value>,
     #[serde(default)]
     rank: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     blocked_by: Vec<TaskId>,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     leased_until: i64,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     not_before: i64,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(default)]
     labels: BTreeSet<Label>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(default)]
     paths: BTreeSet<PathGlob>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default)]
     metadata: Map<String, Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     result: Option<Note>,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     completed_at: i64,
     #[serde(default)]
     created_at: i64,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     created_by: String,
-    #[serde(default, skip_serializing_if = "is_zero_u64")]
+    #[serde(default)]
     fence: u64,
-    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    #[serde(default)]
     reclaims: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     parked: bool,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
 
+/// How it is written: the same fields, copied from nowhere.
+#[derive(Serialize)]
+struct Written<'a> {
+    subject: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_form: Option<&'a str>,
+    status: Status,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    owner: &'a str,
+    #[serde(skip_serializing_if = "is_none_or_zero")]
+    parent: Option<&'a TaskId>,
+    rank: &'a str,
+    #[serde(skip_serializing_if = "<[TaskId]>::is_empty")]
+    blocked_by: &'a [TaskId],
+    #[serde(skip_serializing_if = "is_zero")]
+    leased_until: i64,
+    #[serde(skip_serializing_if = "is_zero")]
+    not_before: i64,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    labels: &'a BTreeSet<Label>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    paths: &'a BTreeSet<PathGlob>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    metadata: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_zero")]
+    completed_at: i64,
+    created_at: i64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    created_by: &'a str,
+    #[serde(skip_serializing_if = "is_zero_u64")]
+    fence: u64,
+    #[serde(skip_serializing_if = "is_zero_u32")]
+    reclaims: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    parked: bool,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
+}
+
 /// Writes the document of a task.
 #[must_use]
 pub fn encode(task: &Task) -> String {
-    let document = Document {
-        subject: task.subject.clone(),
-        description: task.description.clone(),
-        active_form: task.active_form.clone(),
+    let document = Written {
+        subject: task.subject.as_str(),
+        description: task.description.as_ref().map(Body::as_str),
+        active_form: task.active_form.as_ref().map(Subject::as_str),
         status: task.status(),
         owner: name_or_empty(task.owner()),
-        parent: task.parent.as_ref().map(|id| serde_json::json!(id)),
-        rank: task.rank.as_str().to_owned(),
-        blocked_by: task.blocked_by.clone(),
+        parent: task.parent.as_ref(),
+        rank: task.rank.as_str(),
+        blocked_by: &task.blocked_by,
         leased_until: millis(task.leased_until()),
         not_before: millis(task.not_before),
-        labels: task.labels.clone(),
-        paths: task.paths.clone(),
-        metadata: task.metadata.clone(),
-        result: task.result.clone(),
+        labels: &task.labels,
+        paths: &task.paths,
+        metadata: &task.metadata,
+        result: task.result.as_ref().map(Note::as_str),
         completed_at: millis(task.completed_at()),
         created_at: task.created.at.as_millis(),
         created_by: name_or_empty(task.created.by.as_ref()),
         fence: task.fence,
         reclaims: task.reclaims,
         parked: task.parked,
-        extra: task.extra.clone(),
+        extra: &task.extra,
     };
     serde_json::to_string(&document).expect("BUG: a task is always JSON")
+}
+
+/// The bytes of the document, if they are more than `max`. A task that cannot reach that, whatever has to be escaped in
+/// it, is not written for this.
+#[must_use]
+pub fn size_over(task: &Task, max: usize) -> Option<usize> {
+    let is_small = task.metadata.is_empty() && task.extra.is_empty() && at_most(task) <= max;
+    if is_small { None } else { Some(encode(task).len()).filter(|size| *size > max) }
+}
+
+/// No document of a task without free data is longer.
+fn at_most(task: &Task) -> usize {
+    // Names of fields, numbers and times; and an escaped byte is six.
+    const FRAME: usize = 1024;
+    const ESCAPED: usize = 6;
+    let texts = [
+        task.description.as_ref().map(Body::as_str),
+        task.active_form.as_ref().map(Subject::as_str),
+        task.result.as_ref().map(Note::as_str),
+        task.owner().map(Identity::as_str),
+        task.created.by.as_ref().map(Identity::as_str),
+    ];
+    let texts: usize = texts.iter().flatten().map(|text| text.len()).sum();
+    let labels: usize = task.labels.iter().map(|label| label.as_str().len() + 1).sum();
+    let paths: usize = task.paths.iter().map(|path| path.as_str().len() + 1).sum();
+    let ids: usize = task.blocked_by.iter().chain(&task.parent).map(|id| id.to_string().len() + 1).sum();
+    FRAME + ESCAPED * (texts + task.subject.as_str().len() + task.rank.as_str().len() + labels + paths + ids)
 }
 
 /// Reads the document of a task; `id`, `revision` and `updated` come from the row around it.
@@ -146,8 +217,8 @@ impl Document {
     }
 }
 
-fn name_or_empty(name: Option<&Identity>) -> String {
-    name.map_or_else(String::new, ToString::to_string)
+fn name_or_empty(name: Option<&Identity>) -> &str {
+    name.map_or("", Identity::as_str)
 }
 
 fn identity(text: String) -> Result<Option<Identity>, serde_json::Error> {
@@ -169,8 +240,8 @@ fn is_zero_value(value: &Value) -> bool {
     value.is_null() || value.as_u64() == Some(0)
 }
 
-fn is_none_or_zero(value: &Option<Value>) -> bool {
-    value.as_ref().is_none_or(is_zero_value)
+fn is_none_or_zero(parent: &Option<&TaskId>) -> bool {
+    parent.is_none_or(|id| id.as_number() == Some(0))
 }
 
 fn is_zero(number: &i64) -> bool {

@@ -168,7 +168,10 @@ pub(crate) fn no_control(text: &str) -> Result<(), TextError> {
 }
 
 pub(crate) fn no_nul(text: &str) -> Result<(), TextError> {
-    refuse(text, |c| c == '\0')
+    match text.as_bytes().iter().position(|byte| *byte == 0) {
+        Some(at) => Err(TextError::Control { code: 0, at }),
+        None => Ok(()),
+    }
 }
 
 fn refuse(text: &str, bad: impl Fn(char) -> bool) -> Result<(), TextError> {

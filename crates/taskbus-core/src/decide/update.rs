@@ -208,6 +208,9 @@ fn is_last_child(task: &Task, list: &dyn Neighbourhood) -> Result<bool, Stop> {
 
 /// The stored document has a limit (docs/rules.md 1).
 pub(super) fn check_size(task: &Task) -> Result<(), Stop> {
-    let (actual, max) = (document::encode(task).len(), limits::MESSAGE_KIB_MAX * 1024);
-    if actual > max { Err(Invalid::TooLarge { what: "task", actual, max }.into()) } else { Ok(()) }
+    let max = limits::MESSAGE_KIB_MAX * 1024;
+    match document::size_over(task, max) {
+        Some(actual) => Err(Invalid::TooLarge { what: "task", actual, max }.into()),
+        None => Ok(()),
+    }
 }

@@ -9,7 +9,7 @@ use taskbus_core::decide::{self, Facts};
 use taskbus_core::name::{Identity, ListName};
 use taskbus_core::neighbourhood::{Look, Neighbourhood};
 
-use super::keyed::{Asked, Done, Inside};
+use super::keyed::{About, Asked, Done, Inside};
 use super::overview::{Overview, overview};
 use super::rate::Cost;
 use super::world::Ledger;
@@ -45,18 +45,14 @@ impl Engine {
     ) -> Result<Together, Error> {
         let asked = Asked::new(caller, None, || Value::Null).growing();
         let commands = RefCell::new(commands);
-        let told = || self.tell_inspector(caller, list, &mut **commands.borrow_mut()).map(|()| Some(list.clone()));
+        let told =
+            || self.tell_inspector(caller, list, &mut **commands.borrow_mut()).map(|()| About::List(list.clone()));
         let mut together = None;
-        self.keyed(
-            &asked,
-            |_| Ok(Ok(())),
-            told,
-            |tx, inside| {
-                let (did, cost) = all(tx, inside, &mut **commands.borrow_mut(), show)?;
-                together = Some(did);
-                Ok(Done { answer: (), cost, keep: false })
-            },
-        )?;
+        self.keyed(&asked, None, told, |tx, inside| {
+            let (did, cost) = all(tx, inside, &mut **commands.borrow_mut(), show)?;
+            together = Some(did);
+            Ok(Done { answer: (), cost, keep: false })
+        })?;
         Ok(together.expect("BUG: without a key there is no receipt, so the body ran"))
     }
 

@@ -2,7 +2,6 @@
 
 use taskbus_core::change::{Change, Kind};
 use taskbus_core::decide::{Stop, World};
-use taskbus_core::document;
 use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::Identity;
@@ -50,7 +49,7 @@ impl World for Ledger<'_> {
     fn apply(&mut self, change: Change) -> Look<()> {
         let appended = self.tx.append(&change, &self.author)?;
         let note = change.note.as_ref().map_or(0, |note| note.as_str().len());
-        let bytes = document::encode(&change.task).len() + note;
+        let bytes = appended.bytes + note;
         self.entries.push(Entry { kind: change.kind, appended, task: change.task, bytes });
         Ok(())
     }

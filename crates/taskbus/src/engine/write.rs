@@ -9,7 +9,7 @@ use taskbus_core::name::ListName;
 use taskbus_core::refusal::{Invalid, Refusal};
 use taskbus_core::text::TextError;
 
-use super::keyed::{Asked, Done, Inside};
+use super::keyed::{About, Asked, Done, Inside};
 use super::rate::Cost;
 use super::world::{Entry, Ledger};
 use super::{Engine, Error, Request, missing_list, missing_task, sessions, view};
@@ -100,8 +100,17 @@ impl Engine {
         let Request { caller, list, command, key } = call.request;
         let asked = Asked::new(caller, key.as_ref(), || json!({"list": list, "command": command}));
         let asked = call.told(asked);
-        let list = || self.list_of(call.request).map(Some);
-        self.keyed(&asked, |_| Ok(Ok(())), list, |tx, inside| run(tx, call, inside))
+        self.keyed(&asked, None, || self.about(call.request), |tx, inside| run(tx, call, inside))
+    }
+
+    /// Who inspects is not asked about a task that is not there.
+    fn about(&self, request: &Request) -> Result<About, Error> {
+        match (&request.list, &request.command) {
+            (None, Command::Update(id, _) | Command::Restore(id)) if self.inspector.is_none() => {
+                Ok(About::Task(id.clone()))
+            }
+            _ => self.list_of(request).map(About::List),
+        }
     }
 
     pub(super) fn list_of(&self, request: &Request) -> Result<ListName, Error> {
@@ -116,7 +125,7 @@ impl Engine {
 }
 
 fn run(tx: &mut dyn Tx, call: &Call<'_>, inside: &Inside<'_>) -> Result<Done<Answer>, Abort> {
-    let list = inside.list.expect("BUG: a command is about a list");
+    let list = list_in(inside, &call.command)?;
     if tx.list(list)?.is_none() {
         return Err(missing_list(list).into());
     }
@@ -130,6 +139,14 @@ fn run(tx: &mut dyn Tx, call: &Call<'_>, inside: &Inside<'_>) -> Result<Done<Ans
     }
     outlive_leases(tx, inside.session, &entries)?;
     Ok(Done { cost: cost(&entries), keep: call.keeps(&answer), answer })
+}
+
+fn list_in<'a>(inside: &Inside<'a>, command: &Command) -> Result<&'a ListName, Refusal> {
+    match (inside.list, command) {
+        (Some(list), _) => Ok(list),
+        (None, Command::Update(id, _) | Command::Restore(id)) => Err(missing_task(id)),
+        (None, _) => unreachable!("BUG: a command that names no task is about a list"),
+    }
 }
 
 /// One call, and the bytes of what the caller wrote: a tombstone adds none, a reclaim or a re-rank is not the

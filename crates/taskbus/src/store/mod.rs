@@ -17,13 +17,12 @@ use serde::{Deserialize, Serialize};
 use taskbus_core::change::{Change, Kind};
 use taskbus_core::glob::PathGlob;
 use taskbus_core::id::TaskId;
-use taskbus_core::name::{Identity, Key, Label, ListName};
+use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::{ListRules, LookupError, Neighbourhood};
 use taskbus_core::refusal::Refusal;
-use taskbus_core::task::{Status, Task};
-use taskbus_core::text::{Note, Subject};
+use taskbus_core::task::Task;
+use taskbus_core::text::Note;
 use taskbus_core::time::Timestamp;
-use taskbus_core::tree::TreePath;
 
 pub mod bus;
 pub mod chain;
@@ -31,6 +30,7 @@ pub mod claude;
 mod clock;
 mod look;
 pub mod memory;
+mod page;
 mod plain;
 mod revision;
 pub mod rows;
@@ -43,6 +43,7 @@ mod watch;
 
 use self::bus::{BusSnapshot, BusTx};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use page::{Page, PageQuery, Row, View};
 
 /// What a store can do beyond the contract. A missing ability is declared, never silently skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,15 @@ pub trait Store: Send + Sync {
     /// or commit.
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort>;
 
+    /// As [`Store::write`], on the list that a task belongs to, live or deleted: `f` is told which, or that there is none.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    fn write_where(&self, id: &TaskId, f: &mut WhereBody<'_>) -> Result<(), Abort> {
+        let list = self.locate(id)?;
+        self.write(list.as_ref(), &mut |tx| f(tx, list.as_ref()))
+    }
+
     /// Brings what a search looks at up to date; without it a search may miss what was written last. To be called
     /// outside every transaction, before a search and now and then. A store that indexes as it writes has nothing to do.
     ///
@@ -134,6 +144,9 @@ pub type ReadBody<'a> = dyn FnMut(&dyn Snapshot) -> Result<(), StoreError> + 'a;
 
 /// The body of a write.
 pub type WriteBody<'a> = dyn FnMut(&mut dyn Tx) -> Result<(), Abort> + 'a;
+
+/// The body of a write on the list of a task.
+pub type WhereBody<'a> = dyn FnMut(&mut dyn Tx, Option<&ListName>) -> Result<(), Abort> + 'a;
 
 /// Why a write transaction was rolled back.
 #[derive(Debug, thiserror::Error)]
@@ -460,6 +473,8 @@ pub struct Appended {
     pub seq: u64,
     /// The seq of the revision it replaced; 0 for none.
     pub replaced: u64,
+    /// How long the document of the task is, in bytes.
+    pub bytes: usize,
 }
 
 /// The stored answer to a keyed call.
@@ -488,90 +503,6 @@ pub struct RevisionRow {
     pub context: String,
     /// The client program.
     pub client: String,
-}
-
-/// Which tasks a page shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum View {
-    /// All.
-    #[default]
-    Tree,
-    /// Pending, no open blocker, due, not parked. (Paths in use are judged by the rules, not by the store.)
-    Ready,
-    /// Pending with an open blocker.
-    Blocked,
-}
-
-/// A question for a page. Filters select rows and keep order and depth.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageQuery {
-    /// Which view.
-    pub view: View,
-    /// Only this status.
-    pub status: Option<Status>,
-    /// Only this owner.
-    pub owner: Option<Identity>,
-    /// Only tasks with this label.
-    pub label: Option<Label>,
-    /// Only tasks below this one, at any depth.
-    pub below: Option<TaskId>,
-    /// Only tasks behind this place.
-    pub after: Option<TreePath>,
-    /// At most so many rows.
-    pub limit: usize,
-    /// The time of the call.
-    pub now: Timestamp,
-}
-
-impl PageQuery {
-    /// The first page of everything.
-    #[must_use]
-    pub fn all(limit: usize, now: Timestamp) -> Self {
-        Self { view: View::Tree, status: None, owner: None, label: None, below: None, after: None, limit, now }
-    }
-}
-
-/// A page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The rows, in tree order.
-    pub rows: Vec<Row>,
-    /// How many tasks match in all, on every page.
-    pub total: u64,
-    /// Whether more follow the last row.
-    pub more: bool,
-}
-
-/// One task in a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its id.
-    pub id: TaskId,
-    /// Its subject.
-    pub subject: Subject,
-    /// Its status.
-    pub status: Status,
-    /// Its assignee, holder, or owner of record.
-    pub owner: Option<Identity>,
-    /// Its stored parent.
-    pub parent: Option<TaskId>,
-    /// Its depth: 0 for a root.
-    pub depth: usize,
-    /// Its open blockers.
-    pub open_blockers: Vec<TaskId>,
-    /// When its hold ends by itself.
-    pub leased_until: Option<Timestamp>,
-    /// Not ready before this time.
-    pub not_before: Option<Timestamp>,
-    /// Parked.
-    pub parked: bool,
-    /// Its labels.
-    pub labels: Vec<Label>,
-    /// Whether there is more to read.
-    pub has_details: bool,
-    /// Its place, as a cursor.
-    pub path: TreePath,
 }
 
 /// Runs a read and hands its result out.

@@ -39,6 +39,12 @@ impl Engine {
         Ok(self.budget().is_over(used))
     }
 
+    /// Whether it is known that there is room.
+    pub(in crate::engine) fn has_room(&self) -> bool {
+        let seen = *self.room.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.store.has_bus() || seen.is_some_and(|at| (self.seams.uptime)() < at + KNOWN)
+    }
+
     /// Refuses a write when the store is full and nothing more can be evicted.
     pub(in crate::engine) fn make_room(&self) -> Result<(), Error> {
         let used = self.evict_down(Instant::now() + ROOM, &mut 0)?;

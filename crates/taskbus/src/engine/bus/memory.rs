@@ -8,7 +8,7 @@ use taskbus_core::refusal::{Missing, Refusal};
 
 use super::{bus, bus_mut};
 use crate::answer::memory::{Deleted, Edited};
-use crate::engine::keyed::{Asked, Done, Inside};
+use crate::engine::keyed::{About, Asked, Done, Inside};
 use crate::engine::rate::Cost;
 use crate::engine::read::Found;
 use crate::engine::{Engine, Error};
@@ -46,7 +46,7 @@ impl Engine {
     ) -> Result<Edited, Error> {
         let payload = || edit_payload(id, change);
         let asked = Asked::new(caller, key, payload).inspected("edit_memory", payload).growing();
-        let check = |snapshot: &dyn Snapshot| {
+        let mut check = |snapshot: &dyn Snapshot| {
             let session = match self.session(snapshot, caller)? {
                 Ok(session) => session,
                 Err(refusal) => return Ok(Err(refusal)),
@@ -55,7 +55,8 @@ impl Engine {
             let found = changeable(snapshot, id, "editing")?;
             Ok(found.and_then(|(live, of)| self.sized(&memory::revised(&live, of, change, stamp)).map(|_| ())))
         };
-        let edited = self.keyed(&asked, check, || Ok(None), |tx, inside| self.edit(tx, inside, id, change))?;
+        let about = || Ok(About::Nothing);
+        let edited = self.keyed(&asked, Some(&mut check), about, |tx, inside| self.edit(tx, inside, id, change))?;
         self.memory_was_written();
         Ok(edited)
     }
@@ -67,11 +68,11 @@ impl Engine {
     pub fn delete_memory(&self, caller: &Identity, id: u64, key: Option<&Key>) -> Result<Deleted, Error> {
         let payload = || json!({"id": id});
         let asked = Asked::new(caller, key, payload).inspected("delete_memory", payload);
-        let check = |snapshot: &dyn Snapshot| Ok(changeable(snapshot, id, "deleting")?.map(|_| ()));
+        let mut check = |snapshot: &dyn Snapshot| Ok(changeable(snapshot, id, "deleting")?.map(|_| ()));
         self.keyed(
             &asked,
-            check,
-            || Ok(None),
+            Some(&mut check),
+            || Ok(About::Nothing),
             |tx, inside| {
                 let (live, of) = changeable(tx, id, "deleting")??;
                 let author = inside.author();

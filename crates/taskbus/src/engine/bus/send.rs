@@ -12,7 +12,7 @@ use taskbus_core::time::Timestamp;
 use super::memory::row;
 use super::{bus, bus_mut, channel, make};
 use crate::answer::bus::Sent;
-use crate::engine::keyed::{Asked, Done, Inside};
+use crate::engine::keyed::{About, Asked, Done, Inside};
 use crate::engine::rate::Cost;
 use crate::engine::read::Found;
 use crate::engine::{Engine, Error};
@@ -42,8 +42,9 @@ impl Engine {
         let letter = Letter { sender: caller, channel, draft };
         let payload = || payload(channel, draft);
         let asked = Asked::new(caller, key, payload).inspected("send", payload).growing();
-        let check = |snapshot: &dyn Snapshot| Ok(self.may_send(snapshot, &letter)?.map(|_| ()));
-        let sent = self.keyed(&asked, check, || Ok(None), |tx, inside| self.post(tx, &letter, inside))?;
+        let mut check = |snapshot: &dyn Snapshot| Ok(self.may_send(snapshot, &letter)?.map(|_| ()));
+        let about = || Ok(About::Nothing);
+        let sent = self.keyed(&asked, Some(&mut check), about, |tx, inside| self.post(tx, &letter, inside))?;
         if sent.memory_id.is_some() {
             self.memory_was_written();
         }

@@ -1,6 +1,7 @@
 //! The verbs of a write to a memory store. Each notes first how to take itself back.
 
 use taskbus_core::change::Change;
+use taskbus_core::document;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
@@ -120,7 +121,7 @@ impl Work<'_> {
         seqs.push(seq);
         state.homes.insert(id.clone(), name.clone());
         self.undo.push(Undo::Revision(name.clone(), id.clone(), was, latest_seq));
-        Ok(Appended { seq, replaced })
+        Ok(Appended { seq, replaced, bytes: document::encode(&change.task).len() })
     }
 }
 

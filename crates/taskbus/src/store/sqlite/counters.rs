@@ -17,11 +17,16 @@ const PROMOTED_MAX: i64 = 1000;
 
 const READ: &str = "
     SELECT ready, blocked, parked, deferred, in_progress, completed FROM counters WHERE id = ?1";
-const ADD: &str = "
-    UPDATE counters SET seq = iif(id = 0, ?2, max(seq, ?9)), ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
+const ADD_TO_LIST: &str = "
+    UPDATE counters SET seq = max(seq, ?2), ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
         deferred = deferred + ?6, in_progress = in_progress + ?7, completed = completed + ?8,
-        ords = (ords + ?10) & 4611686018427387903, head = iif(id = 0, ?11, head), seal = iif(id = 0, ?12, seal)
-    WHERE id IN (0, ?1)";
+        ords = (ords + ?9) & 4611686018427387903
+    WHERE id = ?1";
+const ADD_TO_ALL: &str = "
+    UPDATE counters SET seq = ?1, head = ?2, ready = ready + ?3, blocked = blocked + ?4, parked = parked + ?5,
+        deferred = deferred + ?6, in_progress = in_progress + ?7, completed = completed + ?8,
+        ords = (ords + ?9) & 4611686018427387903, seal = ?10
+    WHERE id = 0";
 const DUE: &str = "
     SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition = 4 AND not_before <= ?2";
 const EARLY: &str = "
@@ -119,10 +124,10 @@ impl Scope<'_> {
         let ready = of(Condition::Ready) + of(Condition::Assigned);
         let (blocked, parked, deferred) = (of(Condition::Blocked), of(Condition::Parked), of(Condition::Deferred));
         let (active, done) = (of(Condition::InProgress), of(Condition::Completed));
+        self.run(ADD_TO_LIST, params![list, latest, ready, blocked, parked, deferred, active, done, ords])?;
         let (seq, head, seal) = (self.seq.get(), self.head.get(), self.seal()?);
         let (head, seal) = (head.as_ref().map(Link::as_bytes), seal.as_bytes());
-        let values = params![list, seq, ready, blocked, parked, deferred, active, done, latest, ords, head, seal];
-        self.run(ADD, values)?;
+        self.run(ADD_TO_ALL, params![seq, head, ready, blocked, parked, deferred, active, done, ords, seal])?;
         Ok(())
     }
 

@@ -79,6 +79,8 @@ pub(super) struct Gate {
 #[derive(Debug)]
 struct Slot {
     taken: bool,
+    /// How many threads wait for their turn: waking nobody would be a system call too.
+    waiting: usize,
     connection: Option<Connection>,
 }
 
@@ -92,7 +94,7 @@ pub(super) struct Turn<'g> {
 impl Gate {
     /// A gate with a connection at hand.
     pub(super) fn holding(connection: Option<Connection>) -> Self {
-        Self { slot: Mutex::new(Slot { taken: false, connection }), freed: Condvar::new() }
+        Self { slot: Mutex::new(Slot { taken: false, waiting: 0, connection }), freed: Condvar::new() }
     }
 
     /// Shows the connection while nobody has the turn.
@@ -104,9 +106,12 @@ impl Gate {
 
     /// Waits for the turn; `connect` makes the connection if there is none.
     pub(super) fn enter(&self, patience: &Patience, connect: impl FnOnce() -> Answer<Connection>) -> Answer<Turn<'_>> {
-        let free = |slot: &mut Slot| slot.taken;
+        let taken = |slot: &mut Slot| slot.taken;
+        let mut slot = self.slot();
+        slot.waiting += 1;
         let (mut slot, wait) =
-            self.freed.wait_timeout_while(self.slot(), patience.left(), free).unwrap_or_else(PoisonError::into_inner);
+            self.freed.wait_timeout_while(slot, patience.left(), taken).unwrap_or_else(PoisonError::into_inner);
+        slot.waiting -= 1;
         if wait.timed_out() {
             return Err(patience.over());
         }
@@ -138,6 +143,8 @@ impl Drop for Turn<'_> {
         let mut slot = self.gate.slot();
         slot.taken = false;
         slot.connection = connection;
-        self.gate.freed.notify_one();
+        if slot.waiting > 0 {
+            self.gate.freed.notify_one();
+        }
     }
 }

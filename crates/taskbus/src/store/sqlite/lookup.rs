@@ -114,6 +114,9 @@ impl Neighbourhood for Scope<'_> {
 impl Scope<'_> {
     /// Of `ids`, those for which the query finds a row, in the given order.
     fn those(&self, sql: &'static str, ids: &[TaskId]) -> Answer<Vec<TaskId>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let list = self.list()?;
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut found = Vec::new();
@@ -128,6 +131,9 @@ impl Scope<'_> {
 
     fn dependents_of(&self, blocker: &TaskId) -> Answer<Vec<Dependent>> {
         let Some(blocker) = as_row_id(blocker) else { return Ok(Vec::new()) };
+        if let Some((_, known)) = self.dependents.borrow().as_ref().filter(|(of, _)| *of == blocker) {
+            return Ok(known.clone());
+        }
         let rows = self.all(DEPENDENTS, (blocker, self.list()?), |row| {
             let (id, condition, open): (i64, Condition, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let not_before = row.get::<_, Option<i64>>(3)?.map(Timestamp::from_millis);

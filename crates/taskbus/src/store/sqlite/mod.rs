@@ -21,10 +21,10 @@ use taskbus_core::time::Timestamp;
 
 use self::error::Answer;
 use self::opened::Opened;
-use self::scope::Scope;
+use self::scope::{About, Scope};
 use self::verify::Look;
 use super::verdict::{Progress, Verdict};
-use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WriteBody};
+use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WhereBody, WriteBody};
 
 mod bus;
 mod chained;
@@ -173,9 +173,9 @@ impl SqliteStore {
         self.opened()
     }
 
-    fn write_scope(&self, list: Option<&ListName>, f: &mut Verbs<'_>) -> Result<(), Abort> {
+    fn write_scope(&self, about: About<'_>, f: &mut Verbs<'_>) -> Result<(), Abort> {
         let opened = self.told(self.writable())?;
-        let result = opened.transact(list, self.clock.now(), f);
+        let result = opened.transact(about, self.clock.now(), f);
         if opened.is_spent() {
             self.forget(&opened);
         }
@@ -250,7 +250,14 @@ impl Store for SqliteStore {
     }
 
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
-        self.write_scope(list, &mut |scope| f(scope))
+        self.write_scope(About::list(list), &mut |scope| f(scope))
+    }
+
+    fn write_where(&self, id: &TaskId, f: &mut WhereBody<'_>) -> Result<(), Abort> {
+        self.write_scope(About::Task(id), &mut |scope| {
+            let list = scope.list_in_scope().cloned();
+            f(scope, list.as_ref())
+        })
     }
 
     fn index_texts(&self) -> Result<(), StoreError> {
@@ -263,7 +270,7 @@ impl Store for SqliteStore {
             })?;
         }
         while !done {
-            self.write_scope(None, &mut |scope| {
+            self.write_scope(About::Nothing, &mut |scope| {
                 done = self.told(scope.index_next())?;
                 Ok(())
             })

@@ -15,7 +15,7 @@ use super::error::{Answer, Fault};
 use super::file::{FileId, Place};
 use super::lock::{Gate, Patience, Turn};
 use super::open::{self, Access};
-use super::scope::{Opening, Scope};
+use super::scope::{About, Opening, Scope};
 use super::wait::Bell;
 use super::{Durability, Journal, SqliteOptions};
 use crate::store::{Abort, StoreError};
@@ -90,7 +90,7 @@ impl Opened {
         }
         let patience = Patience::of(self.options.deadline);
         let connection = self.told(self.reader(&patience))?;
-        let begun = self.told(self.begin(BEGIN, &connection, list, now, &patience));
+        let begun = self.told(self.begin(BEGIN, &connection, About::list(list), now, &patience));
         let result = begun.and_then(|scope| f(&scope));
         if connection.prepare_cached(ROLLBACK).and_then(|mut end| end.execute([])).is_ok() {
             self.keep(connection);
@@ -101,7 +101,7 @@ impl Opened {
     /// Runs a write transaction; what it did is durable when this returns.
     pub(super) fn transact(
         &self,
-        list: Option<&ListName>,
+        about: About<'_>,
         now: Timestamp,
         f: &mut dyn FnMut(&mut Scope<'_>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
@@ -109,7 +109,7 @@ impl Opened {
         let wrote = {
             let turn = self.told(self.turn(&patience))?;
             let before = turn.total_changes();
-            let scope = self.told(self.begin(BEGIN_IMMEDIATE, &turn, list, now, &patience));
+            let scope = self.told(self.begin(BEGIN_IMMEDIATE, &turn, about, now, &patience));
             let mut scope = scope.inspect_err(|_| roll_back(&turn))?;
             let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
             result.inspect_err(|_| roll_back(&turn))?;
@@ -126,15 +126,15 @@ impl Opened {
         &'c self,
         how: &str,
         connection: &'c Connection,
-        list: Option<&'c ListName>,
+        about: About<'c>,
         now: Timestamp,
         patience: &Patience,
     ) -> Answer<Scope<'c>> {
         let opening = patience.persist(|| {
             connection.prepare_cached(how)?.execute([])?;
-            Opening::read(connection, list).inspect_err(|_| roll_back(connection))
+            Opening::read(connection, about).inspect_err(|_| roll_back(connection))
         })?;
-        Scope::enter(connection, &self.label, list, now, how == BEGIN_IMMEDIATE, opening)
+        Scope::enter(connection, &self.label, about, now, how == BEGIN_IMMEDIATE, opening)
     }
 
     fn commit(&self, turn: &Turn<'_>, scope: &Scope<'_>, patience: &Patience) -> Answer<()> {

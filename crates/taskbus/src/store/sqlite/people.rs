@@ -22,7 +22,7 @@ const PUT_SESSION: &str = "
         pid = excluded.pid, harness_pid = excluded.harness_pid, harness_start = excluded.harness_start";
 const SESSION: &str = "
     SELECT n.name, s.token, s.alive_until, s.registered_at, s.context, s.client, s.pid,
-           s.harness_pid, s.harness_start
+           s.harness_pid, s.harness_start, n.id
     FROM names n CROSS JOIN sessions s ON s.name = n.id WHERE n.name = ?1";
 const SESSIONS: &str = "
     SELECT n.name, s.token, s.alive_until, s.registered_at, s.context, s.client, s.pid,
@@ -49,6 +49,9 @@ impl Scope<'_> {
     }
 
     pub(super) fn has_live_session(&self, who: &Identity, now: Timestamp) -> Answer<bool> {
+        if let Some((_, until)) = self.alive.borrow().as_ref().filter(|(known, _)| known == who) {
+            return Ok(*until > now);
+        }
         let mut statement = self.connection.prepare_cached(ALIVE)?;
         Ok(statement.exists((who.as_str(), now.as_millis()))?)
     }
@@ -63,6 +66,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn keep_session(&self, session: &SessionRow) -> Answer<()> {
+        self.alive.take();
         let name = self.name_id_or_new(&session.name)?;
         self.run(REGISTER, [name])?;
         let (alive, since) = (session.alive_until.as_millis(), session.registered_at.as_millis());
@@ -74,7 +78,12 @@ impl Scope<'_> {
     }
 
     pub(super) fn session_of(&self, name: &Identity) -> Answer<Option<SessionRow>> {
-        self.one(SESSION, [name.as_str()], session)?.map(checked).transpose()
+        let found = self.one(SESSION, [name.as_str()], |row| Ok((session(row)?, row.get(9)?)))?;
+        let Some((stored, id)) = found else { return Ok(None) };
+        let session = checked(stored)?;
+        self.know_name(&session.name, id);
+        self.alive.replace(Some((session.name.clone(), session.alive_until)));
+        Ok(Some(session))
     }
 
     pub(super) fn live_sessions(&self, now: Timestamp) -> Answer<Vec<SessionRow>> {
@@ -83,12 +92,14 @@ impl Scope<'_> {
     }
 
     pub(super) fn extend(&self, token: &str, alive_until: Timestamp) -> Answer<usize> {
+        self.alive.take();
         let count: i64 = self.one(OF_TOKEN, [token], |row| row.get(0))?.unwrap_or(0);
         self.run(EXTEND, (token, alive_until.as_millis()))?;
         usize::try_from(count).map_err(|_| Fault::Damaged("a negative count".to_owned()))
     }
 
     pub(super) fn end(&self, token: &str) -> Answer<()> {
+        self.alive.take();
         self.run(END, [token])?;
         Ok(())
     }

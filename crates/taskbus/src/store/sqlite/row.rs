@@ -238,14 +238,6 @@ impl Row {
         ids_from(&self.open)
     }
 
-    /// Puts the open blockers in, and the condition that follows.
-    pub(super) fn set_open(&mut self, open: &[i64], now: Timestamp) {
-        self.open = ids_to(open);
-        if self.condition.status() == Status::Pending {
-            self.condition = self.pending_condition(now);
-        }
-    }
-
     /// Puts in the condition that follows from the status and, while pending, from the rest of the row.
     pub(super) fn set_condition(&mut self, task: &Task, now: Timestamp) {
         self.condition = match task.status() {
@@ -257,7 +249,22 @@ impl Row {
 
     /// What keeps a pending task.
     fn pending_condition(&self, now: Timestamp) -> Condition {
-        if !self.open.is_empty() {
+        let Self { parked, not_before, owner, .. } = *self;
+        Pending { is_blocked: !self.open.is_empty(), parked, not_before, owner }.condition(now)
+    }
+}
+
+/// What decides over the condition of a pending task.
+pub(super) struct Pending {
+    pub(super) is_blocked: bool,
+    pub(super) parked: bool,
+    pub(super) not_before: Option<i64>,
+    pub(super) owner: i64,
+}
+
+impl Pending {
+    pub(super) fn condition(&self, now: Timestamp) -> Condition {
+        if self.is_blocked {
             Condition::Blocked
         } else if self.parked {
             Condition::Parked

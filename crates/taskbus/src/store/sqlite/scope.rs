@@ -1,11 +1,13 @@
 //! One transaction: the connection, the list in scope, and what a writing one still has to add to the counters.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 use rusqlite::{Connection, OptionalExtension, Params, Row as SqlRow};
 use taskbus_core::document;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, ListName};
+use taskbus_core::neighbourhood::Dependent;
 use taskbus_core::task::{Stamp, Task};
 use taskbus_core::time::Timestamp;
 
@@ -24,6 +26,13 @@ const OPENING: &str = "
     SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
            k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed
     FROM counters c LEFT JOIN lists l ON l.name = ?1 LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
+/// The same, for the list that a task belongs to.
+const OPENING_OF_TASK: &str = "
+    SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
+           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, l.name
+    FROM counters c LEFT JOIN lists l ON l.id = coalesce(
+        (SELECT list FROM tasks WHERE id = ?1), (SELECT list FROM tombstones WHERE id = ?1))
+    LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
 const LIST_ID: &str = "SELECT id FROM lists WHERE name = ?1";
 const LIST_NAME: &str = "SELECT name FROM lists WHERE id = ?1";
 const NAME_ID: &str = "SELECT id FROM names WHERE name = ?1";
@@ -34,12 +43,30 @@ const TOMBSTONE: &str = "
     SELECT t.id, m.revision, m.created_at, m.sender, m.content
     FROM tombstones t JOIN messages m ON m.seq = t.seq WHERE t.id = ?1 AND t.list = ?2";
 
+/// Which list a transaction is about.
+#[derive(Clone, Copy)]
+pub(super) enum About<'a> {
+    /// None.
+    Nothing,
+    /// This one.
+    List(&'a ListName),
+    /// The one that a task belongs to, live or deleted.
+    Task(&'a TaskId),
+}
+
+impl<'a> About<'a> {
+    /// A list, if there is one.
+    pub(super) fn list(list: Option<&'a ListName>) -> Self {
+        list.map_or(Self::Nothing, Self::List)
+    }
+}
+
 /// A transaction on a connection.
 pub(super) struct Scope<'c> {
     pub(super) connection: &'c Connection,
     /// The store's name, for errors.
     store: &'c str,
-    list: Option<&'c ListName>,
+    list: Option<Cow<'c, ListName>>,
     list_id: Cell<Option<i64>>,
     /// The list, if it was there when the transaction began, as it was then.
     pub(super) found: Option<ListRow>,
@@ -57,8 +84,12 @@ pub(super) struct Scope<'c> {
     pub(super) pending: Option<RefCell<Pending>>,
     /// Names looked up so far.
     names: RefCell<Vec<(Identity, i64)>>,
-    /// The live task that was read or written last; a decision asks for the same one several times.
-    last: RefCell<Option<Task>>,
+    /// The one task that was found ready: the decision asks for it next.
+    expected: RefCell<Option<Task>>,
+    /// Whose session was looked at last, and until when that lives.
+    pub(super) alive: RefCell<Option<(Identity, Timestamp)>>,
+    /// Who waits for the task that was asked about last, as it is until something is written.
+    pub(super) dependents: RefCell<Option<(i64, Vec<Dependent>)>>,
 }
 
 /// What a transaction finds when it begins.
@@ -73,10 +104,23 @@ pub(super) struct Opening {
 
 impl Opening {
     /// Reads it; only now does SQLite take the snapshot.
-    pub(super) fn read(connection: &Connection, list: Option<&ListName>) -> rusqlite::Result<Self> {
-        connection.prepare_cached(OPENING)?.query_row([list.map(ListName::as_str)], |row| {
+    pub(super) fn read(connection: &Connection, about: About<'_>) -> rusqlite::Result<Self> {
+        match about {
+            About::Nothing => Self::query(connection, OPENING, [None::<&str>], None),
+            About::List(list) => Self::query(connection, OPENING, [list.as_str()], Some(list)),
+            About::Task(id) => Self::query(connection, OPENING_OF_TASK, [as_row_id(id)], None),
+        }
+    }
+
+    fn query(
+        connection: &Connection,
+        sql: &str,
+        params: impl Params,
+        list: Option<&ListName>,
+    ) -> rusqlite::Result<Self> {
+        connection.prepare_cached(sql)?.query_row(params, |row| {
             let stored = |id: i64| -> rusqlite::Result<(i64, Stored)> {
-                let name = list.map_or_else(String::new, ToString::to_string);
+                let name = list.map_or_else(|| row.get(11), |list| Ok(list.to_string()))?;
                 let (policy, max_reclaims, created_at) = (row.get(3)?, row.get(4)?, row.get(5)?);
                 let (latest_seq, live) = (row.get(6)?, row.get(10)?);
                 Ok((id, Stored { name, policy, max_reclaims, created_at, latest_seq, live }))
@@ -99,7 +143,7 @@ impl<'c> Scope<'c> {
     pub(super) fn enter(
         connection: &'c Connection,
         store: &'c str,
-        list: Option<&'c ListName>,
+        about: About<'c>,
         now: Timestamp,
         writes: bool,
         opening: Opening,
@@ -110,6 +154,11 @@ impl<'c> Scope<'c> {
             None => (None, None),
         };
         let head = opening.head.as_deref().map(link_from).transpose()?;
+        let list = match about {
+            About::Nothing => None,
+            About::List(list) => Some(Cow::Borrowed(list)),
+            About::Task(_) => found.as_ref().map(|row| Cow::Owned(row.name.clone())),
+        };
         Ok(Self {
             connection,
             store,
@@ -123,7 +172,9 @@ impl<'c> Scope<'c> {
             head: Cell::new(head),
             pending: writes.then(RefCell::default),
             names: RefCell::default(),
-            last: RefCell::default(),
+            expected: RefCell::default(),
+            alive: RefCell::default(),
+            dependents: RefCell::default(),
         })
     }
 
@@ -137,7 +188,7 @@ impl<'c> Scope<'c> {
         if let Some(id) = self.list_id.get() {
             return Ok(id);
         }
-        let Some(name) = self.list else {
+        let Some(name) = &self.list else {
             return Err(Fault::Misuse("BUG: asked about the tasks of no list".to_owned()));
         };
         let found = self.one(LIST_ID, [name.as_str()], |row| row.get(0))?;
@@ -151,7 +202,7 @@ impl<'c> Scope<'c> {
     }
 
     pub(super) fn list_in_scope(&self) -> Option<&ListName> {
-        self.list
+        self.list.as_deref()
     }
 
     /// The name of a list.
@@ -170,13 +221,21 @@ impl<'c> Scope<'c> {
     /// The list in scope is gone.
     pub(super) fn forget_scope(&self) {
         self.list_id.set(None);
-        self.remember(None);
+        self.forget_tasks();
         self.forget_pending();
     }
 
     /// All names are gone.
     pub(super) fn forget_names(&self) {
         self.names.borrow_mut().clear();
+        self.alive.take();
+    }
+
+    /// A number that was found beside something else.
+    pub(super) fn know_name(&self, name: &Identity, id: i64) {
+        if !self.names.borrow().iter().any(|(known, _)| known == name) {
+            self.names.borrow_mut().push((name.clone(), id));
+        }
     }
 
     /// The number of an identity, if it was ever seen.
@@ -191,17 +250,21 @@ impl<'c> Scope<'c> {
 
     /// The live task of the list in scope.
     pub(super) fn live_task(&self, id: &TaskId) -> Answer<Option<Task>> {
-        if let Some(task) = self.last.borrow().as_ref().filter(|task| task.id == *id) {
-            return Ok(Some(task.clone()));
+        match self.expected.borrow_mut().take_if(|task| task.id == *id) {
+            Some(task) => Ok(Some(task)),
+            None => self.document(TASK, id),
         }
-        let task = self.document(TASK, id)?;
-        self.remember(task.clone());
-        Ok(task)
     }
 
-    /// Keeps the live task that was read or written last; none when it went.
-    pub(super) fn remember(&self, task: Option<Task>) {
-        self.last.replace(task);
+    /// Keeps a live task that was read for the next question.
+    pub(super) fn keep_ahead(&self, task: &Task) {
+        self.expected.replace(Some(task.clone()));
+    }
+
+    /// Something is written: what was kept of tasks may be old.
+    pub(super) fn forget_tasks(&self) {
+        self.expected.take();
+        self.dependents.take();
     }
 
     /// The deleted task of the list in scope.

@@ -103,12 +103,13 @@ impl Scope<'_> {
         }
         let id = as_row_id(&change.task.id)
             .ok_or_else(|| Fault::Misuse(format!("BUG: {} was not minted here", change.task.id)))?;
+        self.forget_tasks();
         let before = self.before(list, id, change.kind)?;
         let seq = self.seq.get() + 1;
         if change.kind == Kind::Created && u64::try_from(id) != Ok(seq) {
             return Err(Fault::Misuse(format!("BUG: task {id} was created out of turn, at {seq}")));
         }
-        self.write_message(list, id, seq, before.seq, change, author)?;
+        let bytes = self.write_message(list, id, seq, before.seq, change, author)?;
         self.seq.set(seq);
         let mut fits = true;
         let after = match change.kind {
@@ -122,13 +123,12 @@ impl Scope<'_> {
         if change.kind == Kind::Restored {
             self.run(RAISE, [id])?;
         }
-        self.remember(after.is_some().then(|| change.task.clone()));
         self.settle(id, before.row.as_ref(), after.as_ref(), &change.task)?;
         if let Some(row) = after.as_ref().filter(|_| !fits) {
             self.fit_blockers(id, row.ord)?;
         }
         self.count(list, before.row.map(|row| row.condition), after.map(|row| row.condition));
-        Ok(Appended { seq, replaced: before.seq })
+        Ok(Appended { seq, replaced: before.seq, bytes })
     }
 
     /// What is there must fit the change: a task is created once, changed while live, restored when deleted.
@@ -152,6 +152,7 @@ impl Scope<'_> {
         Ok(Before { row, seq })
     }
 
+    /// Says how long the document is.
     fn write_message(
         &self,
         list: i64,
@@ -160,7 +161,7 @@ impl Scope<'_> {
         previous: u64,
         change: &Change,
         author: &Author,
-    ) -> Answer<()> {
+    ) -> Answer<usize> {
         let task = &change.task;
         let sender = change.by().map(Identity::as_str);
         let note = change.note.as_ref().map(taskbus_core::text::Note::as_str);
@@ -185,7 +186,7 @@ impl Scope<'_> {
         let link = link.as_bytes();
         let values = params![seq, list, id, revision, previous, kind, sender, context, client, at, note, link, content];
         self.run(MESSAGE, values)?;
-        Ok(())
+        Ok(content.len())
     }
 
     /// The row that a task has from now on, its edges being put in place; and whether they already were.
@@ -247,14 +248,15 @@ impl Scope<'_> {
         self.put_labels(before, after)?;
         self.move_subtree(before, after, task)?;
         let (was_open, is_open) = (before.is_some_and(|row| !row.done), after.is_some_and(|row| !row.done));
-        if before.is_none() || was_open != is_open {
-            let waiting = self.waiting_for(id)?;
-            if was_open != is_open {
-                self.tell_dependents(&waiting, id, is_open)?;
-            }
-            if before.is_none() {
-                self.fit_waiting(id, &waiting)?;
-            }
+        let waiting = if was_open != is_open {
+            self.tell_dependents(id, is_open)?
+        } else if before.is_none() {
+            self.waiting_for(id)?
+        } else {
+            Vec::new()
+        };
+        if before.is_none() {
+            self.fit_waiting(id, &waiting)?;
         }
         Ok(())
     }

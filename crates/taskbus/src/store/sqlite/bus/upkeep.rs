@@ -72,6 +72,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn drop_ended(&self, ended_before: Timestamp, limit: usize) -> Answer<usize> {
+        self.alive.take();
         let names = self.ended(ended_before, limit)?;
         for name in &names {
             self.run(DROP_SESSION, [name])?;

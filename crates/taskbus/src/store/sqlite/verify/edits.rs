@@ -16,7 +16,7 @@ use taskbus_core::task::{Stamp, State, Task};
 use taskbus_core::text::Note;
 use taskbus_core::time::Timestamp;
 
-use super::super::scope::{Opening, Scope};
+use super::super::scope::{About, Opening, Scope};
 use super::super::{SqliteOptions, SqliteStore};
 use super::Look;
 use crate::store::bus::{NewMessage, Place};
@@ -268,9 +268,9 @@ fn write(connection: &Connection, table: &str, before: &Rows, after: &[Vec<Value
 
 /// What is found on the connection, as it stands in the middle of its transaction.
 fn found(connection: &Connection) -> Vec<String> {
-    let opening = Opening::read(connection, None);
+    let opening = Opening::read(connection, About::Nothing);
     let looked = opening.map_err(Into::into).and_then(|opening| {
-        let scope = Scope::enter(connection, "tests", None, at(1_000_000), false, opening)?;
+        let scope = Scope::enter(connection, "tests", About::Nothing, at(1_000_000), false, opening)?;
         scope.verify_all(Look::History, &mut |_, _| {})
     });
     match looked {
