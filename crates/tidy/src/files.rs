@@ -69,7 +69,7 @@ const STARTERS: [&str; 6] = [
     "crates/taskbus-cli/src/bench/",
     "crates/taskbus-cli/src/torture/",
     "crates/taskbus/src/engine/bus/inspect.rs",
-    "crates/taskbus-cli/src/harness.rs",
+    "crates/taskbus-cli/src/client.rs",
 ];
 
 fn starts_programs(file: &File) -> Vec<String> {

@@ -9,6 +9,7 @@ mod commands;
 mod corpus;
 mod files;
 mod input;
+mod lock;
 mod names;
 mod stores;
 mod terminal;

@@ -59,9 +59,7 @@ impl Place {
     }
 
     fn beside(&self, ending: &str) -> PathBuf {
-        let mut name = OsString::from(&self.path);
-        name.push(ending);
-        PathBuf::from(name)
+        beside(&self.path, ending)
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -133,6 +131,13 @@ impl Place {
         let reason = format!("{}: {error}", self.path.display());
         Fault::Unavailable(reason, "check that this user may read and write the file and its directory")
     }
+}
+
+/// What SQLite keeps beside a file: its name with this ending.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 /// Which file a path names now.

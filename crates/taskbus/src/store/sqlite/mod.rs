@@ -19,7 +19,8 @@ use taskbus_core::id::TaskId;
 use taskbus_core::name::ListName;
 use taskbus_core::time::Timestamp;
 
-use self::error::Answer;
+use self::error::{Answer, Fault};
+pub use self::holder::{LockHolder, lock_holder};
 use self::opened::Opened;
 use self::scope::{About, Scope};
 use self::verify::Look;
@@ -34,6 +35,7 @@ mod error;
 mod file;
 mod follow;
 mod graph;
+mod holder;
 mod lists;
 mod lock;
 mod lookup;
@@ -138,7 +140,8 @@ impl SqliteStore {
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
         let verdict = self.looked_at(Look::Words, &mut |_, _| {})?;
         let more = (verdict.more > 0).then(|| format!("and {} more", verdict.more));
-        Ok(verdict.differences.iter().map(ToString::to_string).chain(more).collect())
+        let differences = verdict.differences.iter().map(ToString::to_string);
+        Ok(differences.chain(more).chain(self.stopped_writer()).collect())
     }
 
     fn looked_at(&self, look: Look, progress: &mut Progress<'_>) -> Result<Verdict, StoreError> {
@@ -179,7 +182,12 @@ impl SqliteStore {
         if opened.is_spent() {
             self.forget(&opened);
         }
-        result
+        result.map_err(|abort| match abort {
+            Abort::Failed(StoreError::Busy { waited_ms, .. }) => {
+                StoreError::Busy { store: self.label_and_holder(), waited_ms }.into()
+            }
+            other => other,
+        })
     }
 
     /// After a failure of the file itself: the next call opens it anew.
@@ -191,8 +199,27 @@ impl SqliteStore {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Who waited too long learns for whom.
     fn told<T>(&self, answer: Answer<T>) -> Result<T, StoreError> {
-        answer.map_err(|fault| fault.told(&self.label))
+        answer.map_err(|fault| match fault {
+            Fault::Busy { .. } => fault.told(&self.label_and_holder()),
+            fault => fault.told(&self.label),
+        })
+    }
+
+    fn label_and_holder(&self) -> String {
+        let holder = lock_holder(&self.path);
+        holder.map_or_else(|| self.label.clone(), |holder| format!("{} ({holder} holds its lock)", self.label))
+    }
+
+    /// Who was stopped in the middle of a write keeps everybody else from writing.
+    fn stopped_writer(&self) -> Option<String> {
+        let holder = lock_holder(&self.path).filter(|holder| holder.stopped)?;
+        Some(format!(
+            "{holder} holds the write lock, so nobody can write: continue it (kill -CONT {pid}) or end it \
+             (kill -KILL {pid}), which loses nothing that was acknowledged",
+            pid = holder.pid
+        ))
     }
 
     fn version_of(&self, opened: &Opened) -> Answer<u64> {
