@@ -47,12 +47,12 @@ fn whole() -> Effort {
 fn quick() -> Effort {
     Effort {
         sizes: vec![1_000, 10_000],
-        samples: 100,
+        samples: 50,
         graph_tasks: 10_000,
         long_samples: 5,
         drained: 2_000,
         rounds: 1,
-        writing: Duration::from_secs(1),
+        writing: Duration::from_secs(2),
         wakes: (100, 10),
         idle: Duration::from_secs(3),
     }

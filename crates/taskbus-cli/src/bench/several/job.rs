@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{drain, wait, write};
+use super::{drain, notice, wait, write};
 use crate::bench::lists::field::Mode;
 use crate::bench::raw::{Flush, Raw};
 use crate::term::failure::Failure;
@@ -35,6 +35,8 @@ pub(super) enum Job {
     Wait { store: PathBuf, worker: usize },
     /// Look every 10 ms whether the store has changed, each time anew.
     Poll { store: PathBuf },
+    /// Hear the system's notice that a bare file has changed, each time anew.
+    Notice { file: PathBuf },
     /// Wait for a message for so long that does not come.
     Idle { store: PathBuf, worker: usize, time: Duration },
 }
@@ -74,6 +76,7 @@ pub(in crate::bench) fn run(words: &str) -> Result<Quiet, Failure> {
         Job::Sync { file, time } => write::sync(&file, time),
         Job::Wait { store, worker } => wait::work(&store, worker),
         Job::Poll { store } => wait::poll(&store),
+        Job::Notice { file } => notice::work(&file),
         Job::Idle { store, worker, time } => wait::idle(&store, worker, time),
     }?;
     Ok(Quiet)

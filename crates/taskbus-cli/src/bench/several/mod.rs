@@ -12,6 +12,7 @@ use crate::term::failure::Failure;
 pub(super) mod drain;
 pub(super) mod hammer;
 pub(super) mod job;
+mod notice;
 mod wait;
 pub(super) mod wake;
 mod write;

@@ -18,6 +18,8 @@ use crate::term::failure::Failure;
 
 /// Between two looks of one who polls.
 const LOOK: Duration = Duration::from_millis(10);
+/// Until one who waits is at rest.
+const SETTLE: Duration = Duration::from_millis(300);
 /// Nobody waits longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -63,17 +65,24 @@ pub(super) fn poll(store: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits for a message that does not come; says for which part of the time it used the processor.
+/// Waits for a message that does not come; says for which part of the time it used the processor, once it waits.
 pub(super) fn idle(store: &Path, worker: usize, time: Duration) -> Result<(), Failure> {
     let (engine, name) = follow(store, &format!("idler {worker}"))?;
     ready()?;
-    let before = processor_time();
-    let came = engine.wait_for(&name, &PeekAsk::default(), Some(time), &mut |_| true, &|| false)?;
-    let used = processor_time().saturating_sub(before);
-    if came.is_some() {
-        return Err(Failure::Broken("a message came that nobody sent".to_owned()));
+    let whole = SETTLE + time + SETTLE;
+    let wait = || engine.wait_for(&name, &PeekAsk::default(), Some(whole), &mut |_| true, &|| false);
+    let (used, came) = std::thread::scope(|scope| {
+        let waiting = scope.spawn(wait);
+        std::thread::sleep(SETTLE);
+        let before = processor_time();
+        std::thread::sleep(time);
+        let used = processor_time().saturating_sub(before);
+        (used, waiting.join().expect("BUG: waiting does not panic"))
+    });
+    match came? {
+        None => say(&(used.as_secs_f64() / time.as_secs_f64())),
+        Some(_) => Err(Failure::Broken("a message came that nobody sent".to_owned())),
     }
-    say(&(used.as_secs_f64() / time.as_secs_f64()))
 }
 
 fn follow(store: &Path, name: &str) -> Result<(Engine, Identity), Failure> {

@@ -1,15 +1,18 @@
 //! How long it takes until a commit wakes those who wait in other processes, beside looking every 10 ms; and what
 //! waiting costs while nothing happens.
 
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::message::{Content, Draft, Sort};
 
-use super::Crew;
 use super::job::Job;
+use super::notice::IS_GIVEN;
 use super::wait::now_nanos;
+use super::{Crew, median};
 use crate::bench::bar::{Bar, Target, Unit, ratio};
 use crate::bench::effort::Effort;
 use crate::bench::lists::field::Field;
@@ -34,14 +37,23 @@ pub(in crate::bench) fn bars(effort: &Effort, dir: Option<&Path>) -> Result<Vec<
     let field = Field::empty(place.path())?;
     let mut bars = wakes(&field, FEW, effort.wakes.0)?;
     bars.extend(wakes(&field, MANY, effort.wakes.1)?);
-    bars.push(idle(&field, effort.idle)?);
+    bars.extend(idle(&field, effort.idle)?);
     Ok(bars)
 }
 
-/// Latencies in nanoseconds.
-struct Wakes(Vec<u64>);
+/// How long each took, in nanoseconds.
+#[derive(Default)]
+struct Times(Vec<u64>);
 
-impl Wakes {
+/// Of those who wait through the engine, who look again and again, and who only hear the notice.
+#[derive(Default)]
+struct Wakes {
+    ours: Times,
+    polls: Times,
+    notices: Times,
+}
+
+impl Times {
     /// The one below which this part of them lies.
     fn part(&mut self, part: f64) -> f64 {
         self.0.sort_unstable();
@@ -56,36 +68,68 @@ fn wakes(field: &Field, waiters: usize, rounds: usize) -> Result<Vec<Bar>, Failu
     let store = || field.path.clone();
     let mut waiting = Crew::start((0..waiters).map(|worker| Job::Wait { store: store(), worker }))?;
     let mut polling = Crew::start((0..waiters).map(|_| Job::Poll { store: store() }))?;
-    let (mut ours, mut polls) = (Wakes(Vec::new()), Wakes(Vec::new()));
+    let bell = Bell::hang(&field.path)?;
+    let noticing = (0..waiters).filter(|_| IS_GIVEN).map(|_| Job::Notice { file: bell.path.clone() });
+    let mut noticing = Crew::start(noticing)?;
+    let mut wakes = Wakes::default();
     for round in 0..rounds {
-        ours.0.extend(wake(field, &mut waiting, round)?);
-        polls.0.extend(wake(field, &mut polling, round)?);
+        let send = || send(field, round);
+        wakes.ours.0.extend(wake(&mut waiting, round, send)?);
+        wakes.polls.0.extend(wake(&mut polling, round, send)?);
+        wakes.notices.0.extend(wake(&mut noticing, round, || bell.ring())?);
         progress.set(round as u64 + 1);
     }
-    Ok(wake_bars(waiters, &mut ours, &mut polls))
+    Ok(wake_bars(waiters, &mut wakes))
 }
 
-fn wake_bars(waiters: usize, ours: &mut Wakes, polls: &mut Wakes) -> Vec<Bar> {
-    let (middle, middle_of_polls, latest) = (ours.part(0.5), polls.part(0.5), ours.part(0.99));
-    let latest_bar =
-        |millis| Bar::new(format!("wake_{waiters}_p99"), millis, Unit::Millis, Target::AtMost(LATEST_MILLIS));
-    vec![
-        Bar::at_most(format!("wake_{waiters}_to_poll"), ratio(middle, middle_of_polls), TO_POLL),
-        latest_bar(latest / 1e6),
-        Bar::figure(format!("wake_{waiters}_p50"), middle / 1e3, Unit::Micros),
-        Bar::figure(format!("poll_{waiters}_p50"), middle_of_polls / 1e3, Unit::Micros),
-    ]
+fn wake_bars(waiters: usize, wakes: &mut Wakes) -> Vec<Bar> {
+    let (ours, polls, latest) = (wakes.ours.part(0.5), wakes.polls.part(0.5), wakes.ours.part(0.99));
+    let middle = |of: &str, nanos: f64| Bar::figure(format!("{of}_{waiters}_p50"), nanos / 1e3, Unit::Micros);
+    let latest_name = format!("wake_{waiters}_p99");
+    let mut bars = vec![
+        Bar::at_most(format!("wake_{waiters}_to_poll"), ratio(ours, polls), TO_POLL),
+        Bar::new(latest_name, latest / 1e6, Unit::Millis, Target::AtMost(LATEST_MILLIS)),
+        middle("wake", ours),
+        middle("poll", polls),
+    ];
+    if !wakes.notices.0.is_empty() {
+        bars.push(middle("notice", wakes.notices.part(0.5)));
+    }
+    bars
 }
 
-/// One message to all of a crew that waits: after its commit, how long until each has it.
-fn wake(field: &Field, crew: &mut Crew, round: usize) -> Result<Vec<u64>, Failure> {
+/// Something that all of a crew wait for: when it has happened, how long until each knows.
+fn wake(crew: &mut Crew, round: usize, happen: impl Fn() -> Result<(), Failure>) -> Result<Vec<u64>, Failure> {
     crew.run::<()>()?;
     std::thread::sleep(SETTLE + Duration::from_millis(round as u64 % PHASES));
-    field.relaxed.send(&field.caller, &ChannelName::general(), &letter(round), None)?;
-    let sent = now_nanos();
-    let came: Vec<u64> = crew.hear()?;
+    happen()?;
+    let happened = now_nanos();
+    let heard: Vec<u64> = crew.hear()?;
     // The notice may come before the writer's own call returns.
-    Ok(came.into_iter().map(|at| at.saturating_sub(sent)).collect())
+    Ok(heard.into_iter().map(|at| at.saturating_sub(happened)).collect())
+}
+
+fn send(field: &Field, round: usize) -> Result<(), Failure> {
+    field.relaxed.send(&field.caller, &ChannelName::general(), &letter(round), None)?;
+    Ok(())
+}
+
+/// A bare file beside the store.
+struct Bell {
+    path: PathBuf,
+    file: File,
+}
+
+impl Bell {
+    fn hang(store: &Path) -> Result<Self, Failure> {
+        let path = store.with_extension("bell");
+        let file = File::create(&path).map_err(|error| Failure::machine("a file cannot be made", error))?;
+        Ok(Self { path, file })
+    }
+
+    fn ring(&self) -> Result<(), Failure> {
+        self.file.write_all_at(b"!", 0).map_err(|error| Failure::machine("a file cannot be written", error))
+    }
 }
 
 fn letter(round: usize) -> Draft {
@@ -99,11 +143,14 @@ fn letter(round: usize) -> Draft {
     }
 }
 
-fn idle(field: &Field, time: Duration) -> Result<Bar, Failure> {
+fn idle(field: &Field, time: Duration) -> Result<[Bar; 2], Failure> {
     let progress = Progress::new(1);
     progress.note(&format!("{MANY} wait for what does not come"));
     let job = |worker| Job::Idle { store: field.path.clone(), worker, time };
     let parts: Vec<f64> = Crew::start((0..MANY).map(job))?.run()?;
-    let most = parts.into_iter().fold(0.0, f64::max);
-    Ok(Bar::new("idle_cpu", most * 100.0, Unit::Percent, Target::AtMost(IDLE_PERCENT)))
+    let most = parts.iter().copied().fold(0.0, f64::max);
+    Ok([
+        Bar::new("idle_cpu", most * 100.0, Unit::Percent, Target::AtMost(IDLE_PERCENT)),
+        Bar::figure("idle_cpu_p50", median(parts) * 100.0, Unit::Percent),
+    ])
 }
