@@ -38,9 +38,11 @@ pub(super) fn history(dir: &Path, store: &Path, rules: ListRules, readers: &[Ide
     Ok(History { rules, revisions, messages, acts: acts(lines), unread })
 }
 
-/// What does not add up in the store, as the doctor says.
-pub(super) fn doctor(store: &Path) -> Result<Vec<String>, Failure> {
-    Ok(SqliteStore::open(store, SqliteOptions::default())?.check()?)
+/// What does not add up in the store, as `taskbus verify` says.
+pub(super) fn verify(store: &Path) -> Result<Vec<String>, Failure> {
+    let verdict = SqliteStore::open(store, SqliteOptions::default())?.verify(&mut |_, _| {})?.unwrap_or_default();
+    let more = (verdict.more > 0).then(|| format!("and {} more", verdict.more));
+    Ok(verdict.differences.iter().map(ToString::to_string).chain(more).collect())
 }
 
 fn logs(dir: &Path) -> std::io::Result<Vec<record::Line>> {

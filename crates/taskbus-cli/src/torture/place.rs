@@ -16,14 +16,14 @@ pub(super) struct Place {
     dir: TempDir,
     /// The seed of the run.
     pub(super) seed: u64,
-    starter: Starter,
+    starter: Box<Starter>,
 }
 
 /// How a worker is started.
-pub(super) type Starter = fn(&Orders) -> std::io::Result<Command>;
+pub(super) type Starter = dyn Fn(&Orders) -> std::io::Result<Command>;
 
 /// As this program's hidden verb.
-pub(super) fn this_program(orders: &Orders) -> std::io::Result<Command> {
+fn this_program(orders: &Orders) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("torture-worker").arg("--orders").arg(serde_json::to_string(orders)?);
     Ok(command)
@@ -41,11 +41,11 @@ impl Place {
             },
             Some(_) => return Err(Failure::usage("the torture works beside a store sqlite:PATH; leave --store out")),
         };
-        Self::below(&parent, seed, this_program)
+        Self::below(&parent, seed, Box::new(this_program))
     }
 
     /// A new place in a directory, with another way to start workers.
-    pub(super) fn below(parent: &Path, seed: u64, starter: Starter) -> Result<Self, Failure> {
+    pub(super) fn below(parent: &Path, seed: u64, starter: Box<Starter>) -> Result<Self, Failure> {
         let dir = tempfile::Builder::new().prefix("taskbus-torture-").tempdir_in(parent);
         let dir = dir.map_err(|error| Failure::usage(format!("{} cannot be used: {error}", parent.display())))?;
         Ok(Self { dir, seed, starter })

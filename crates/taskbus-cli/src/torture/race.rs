@@ -23,6 +23,10 @@ use crate::term::failure::Failure;
 pub(super) const RACE: &str = "race";
 /// How many processes.
 pub(super) const RACERS: u64 = 64;
+/// Tasks in a ring.
+const RING: usize = 8;
+/// A write under load takes no longer on a machine that has nothing else to do, but for one of a hundred.
+const QUICK_US: u64 = 500_000;
 /// How long a racer holds what it wins, in milliseconds: longer than the phase.
 const HOLD_MS: i64 = 3_600_000;
 
@@ -32,6 +36,8 @@ const HOLD_MS: i64 = 3_600_000;
 enum Word {
     /// Claim this task.
     Claim(TaskId),
+    /// Have one task wait for another.
+    Block { id: TaskId, on: TaskId },
     /// Write for so long, in milliseconds.
     Load(u64),
 }
@@ -42,7 +48,7 @@ enum Word {
 enum Said {
     /// It is ready.
     Ready,
-    /// It got the task, under this fence.
+    /// It got the task, under this fence; or the link is there.
     Won(u64),
     /// It was refused.
     Lost(String),
@@ -57,10 +63,14 @@ enum Said {
 pub(super) struct Score {
     /// Races that one process won, and in which every other was refused.
     pub(super) races: u64,
+    /// Rings of tasks of which not every link was made.
+    pub(super) rings: u64,
     /// Refused claims.
     pub(super) refused: u64,
     /// Writes under load.
     pub(super) writes: u64,
+    /// Those of a thousand that took at most [`QUICK_US`].
+    pub(super) quick: u64,
     /// How long a write took: of a hundred, half and all but one, and the longest, in microseconds.
     pub(super) half_us: u64,
     /// All but one of a hundred.
@@ -72,22 +82,24 @@ pub(super) struct Score {
 }
 
 /// One process of it.
-pub(super) fn run(mut library: Library, client: u64) -> io::Result<()> {
+pub(super) fn run(mut hand: impl Hand, client: u64) -> io::Result<()> {
     say(&Said::Ready)?;
     let mut number = Number { client, life: 0, deed: 0 };
     for line in io::stdin().lock().lines() {
         let said = match serde_json::from_str(&line?)? {
-            Word::Claim(id) => claim(&mut library, &mut number, id),
-            Word::Load(ms) => load(&mut library, &mut number, Duration::from_millis(ms)),
+            Word::Claim(id) => claim(&mut hand, &mut number, id),
+            Word::Block { id, on } => block(&mut hand, &mut number, id, on),
+            Word::Load(ms) => load(&mut hand, &mut number, Duration::from_millis(ms)),
         };
         say(&said)?;
     }
     Ok(())
 }
 
+/// Says something on a line of its own, whatever stands in front of it.
 fn say(said: &Said) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(format!("{}\n", serde_json::to_string(said)?).as_bytes())?;
+    out.write_all(format!("\n{}\n", serde_json::to_string(said)?).as_bytes())?;
     out.flush()
 }
 
@@ -96,7 +108,6 @@ fn act(hand: &mut impl Hand, number: &mut Number, deed: &Deed) -> Told {
     hand.act(*number, deed, None).unwrap_or_else(|gone| Told::Failed(gone.0))
 }
 
-/// Also what a sabotaged racer is judged by.
 fn claim(hand: &mut impl Hand, number: &mut Number, id: TaskId) -> Said {
     match act(hand, number, &Deed::Claim { id, until: now_ms() + HOLD_MS, force: false }) {
         Told::Wrote(tasks) => Said::Won(tasks.first().and_then(|task| task.fence).unwrap_or(0)),
@@ -105,11 +116,19 @@ fn claim(hand: &mut impl Hand, number: &mut Number, id: TaskId) -> Said {
     }
 }
 
+fn block(hand: &mut impl Hand, number: &mut Number, id: TaskId, on: TaskId) -> Said {
+    match act(hand, number, &Deed::Block { id, on }) {
+        Told::Wrote(_) => Said::Won(1),
+        Told::Refused { code, .. } => Said::Lost(code),
+        told => Said::Failed(format!("{told:?}")),
+    }
+}
+
 fn load(hand: &mut impl Hand, number: &mut Number, time: Duration) -> Said {
     let (until, mut took) = (Instant::now() + time, Vec::new());
     while Instant::now() < until {
         let before = Instant::now();
-        let told = act(hand, number, &Deed::Add { parent: None, blocked_by: Vec::new(), before: None });
+        let told = act(hand, number, &NEW);
         took.push(u64::try_from(before.elapsed().as_micros()).unwrap_or(u64::MAX));
         if !told.wrote() {
             return Said::Failed(format!("{told:?}"));
@@ -167,11 +186,26 @@ impl Drop for Racer {
     }
 }
 
-/// Runs so many races, as far as they fit into twice the first time, and the load for the second.
-pub(super) fn hold(place: &Place, races: u64, most: Duration, load: Duration) -> Result<Score, Failure> {
+/// How much there is to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Course {
+    /// Processes.
+    pub(super) racers: u64,
+    /// Races for a task,
+    pub(super) races: u64,
+    /// and rings of tasks, each link of which somebody tries to make at the same time,
+    pub(super) rings: u64,
+    /// as far as they fit into this time.
+    pub(super) most: Duration,
+    /// The load, for so long.
+    pub(super) load: Duration,
+}
+
+/// Runs the races, and then the load.
+pub(super) fn hold(place: &Place, course: &Course) -> Result<Score, Failure> {
     let mut planner = Library::open(&place.store(RACE), "planner")?;
     planner.engine.create_list(&planner.caller, &planner.list, RULES)?;
-    let mut racers = (0..RACERS).map(|client| Racer::start(place, client)).collect::<Result<Vec<_>, _>>()?;
+    let mut racers = (0..course.racers).map(|client| Racer::start(place, client)).collect::<Result<Vec<_>, _>>()?;
     let mut score = Score::default();
     let heard = |error: io::Error| Failure::machine("a racer cannot be heard", error);
     for (at, racer) in racers.iter_mut().enumerate() {
@@ -179,15 +213,46 @@ pub(super) fn hold(place: &Place, races: u64, most: Duration, load: Duration) ->
             score.wrongs.push(format!("racer {at} did not start"));
         }
     }
-    let until = Instant::now() + 2 * most;
-    let mut number = Number { client: RACERS, life: 0, deed: 0 };
-    while score.races < races && score.wrongs.is_empty() && Instant::now() < until {
-        let told = act(&mut planner, &mut number, &Deed::Add { parent: None, blocked_by: Vec::new(), before: None });
-        let Told::Wrote(tasks) = told else { return Err(Failure::Broken(format!("no task to race for: {told:?}"))) };
-        race(&mut racers, &tasks[0].id, &mut score).map_err(heard)?;
+    let until = Instant::now() + course.most;
+    let mut number = Number { client: course.racers, life: 0, deed: 0 };
+    let mut fresh = || match act(&mut planner, &mut number, &NEW) {
+        Told::Wrote(tasks) if !tasks.is_empty() => Ok(tasks[0].id.clone()),
+        told => Err(Failure::Broken(format!("no task to race for: {told:?}"))),
+    };
+    while score.rings < course.rings && score.wrongs.is_empty() && Instant::now() < until {
+        let ring = (0..RING).map(|_| fresh()).collect::<Result<Vec<_>, _>>()?;
+        close(&mut racers, &ring, &mut score).map_err(heard)?;
     }
-    under_load(&mut racers, load, &mut score).map_err(heard)?;
+    while score.races < course.races && score.wrongs.is_empty() && Instant::now() < until {
+        race(&mut racers, &fresh()?, &mut score).map_err(heard)?;
+    }
+    if !course.load.is_zero() && score.wrongs.is_empty() {
+        under_load(&mut racers, course.load, &mut score).map_err(heard)?;
+    }
     Ok(score)
+}
+
+/// A task of no importance.
+const NEW: Deed = Deed::Add { parent: None, blocked_by: Vec::new(), before: None };
+
+/// Each of some racers has one task of a ring wait for the next, all at the same time: the last link would close it.
+fn close(racers: &mut [Racer], ring: &[TaskId], score: &mut Score) -> io::Result<()> {
+    for (at, racer) in racers.iter_mut().take(ring.len()).enumerate() {
+        racer.tell(&Word::Block { id: ring[at].clone(), on: ring[(at + 1) % ring.len()].clone() })?;
+    }
+    let mut links = 0;
+    for racer in racers.iter_mut().take(ring.len()) {
+        match racer.hear()? {
+            Said::Won(_) => links += 1,
+            Said::Lost(_) => {}
+            said => score.wrongs.push(format!("in the ring {ring:?} a racer said {said:?}")),
+        }
+    }
+    if links != ring.len() - 1 {
+        score.wrongs.push(format!("of the {} links of the ring {ring:?} {links} were made", ring.len()));
+    }
+    score.rings += 1;
+    Ok(())
 }
 
 fn race(racers: &mut [Racer], id: &TaskId, score: &mut Score) -> io::Result<()> {
@@ -224,6 +289,8 @@ fn under_load(racers: &mut [Racer], time: Duration, score: &mut Score) -> io::Re
     took.sort_unstable();
     let at = |part: usize| took.get(took.len() * part / 100).copied().unwrap_or(0);
     (score.writes, score.half_us, score.most_us) = (took.len() as u64, at(50), at(99));
+    let quick = took.partition_point(|time| *time <= QUICK_US);
+    score.quick = (quick * 1_000 / took.len().max(1)) as u64;
     score.worst_us = took.last().copied().unwrap_or(0);
     Ok(())
 }

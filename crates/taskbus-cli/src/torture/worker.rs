@@ -55,26 +55,29 @@ pub(super) enum Part {
 
 /// Does it.
 pub(super) fn work(orders: &Orders) -> Result<(), Failure> {
-    let library = Library::open(&orders.store, &orders.name)?;
+    work_with(Library::open(&orders.store, &orders.name)?, orders)
+}
+
+/// The same by any hand.
+pub(super) fn work_with(hand: impl Hand, orders: &Orders) -> Result<(), Failure> {
     if orders.part == Part::Racer {
-        return race::run(library, orders.client).map_err(|error| Failure::machine("the race cannot be heard", error));
+        return race::run(hand, orders.client).map_err(|error| Failure::machine("the race cannot be heard", error));
     }
     let open = left_open(&orders.log).map_err(|error| Failure::machine("the log cannot be read", error))?;
     let mut log = Log::open(&orders.log).map_err(|error| Failure::machine("the log cannot be opened", error))?;
     let died = match orders.part {
-        Part::Sleeper => sleep(library, &mut log, orders),
-        _ => storm(library, &mut log, orders, open),
+        Part::Sleeper => sleep(hand, &mut log, orders),
+        Part::Storm | Part::Racer => storm(hand, &mut log, orders, open),
     };
     died.map_err(Failure::machine_error)
 }
 
-/// The storm, by any hand: what `hand` does is what the rest of the torture judges.
-pub(super) fn storm(hand: impl Hand, log: &mut Log, orders: &Orders, open: Option<Begin>) -> Result<(), Death> {
+fn storm(hand: impl Hand, log: &mut Log, orders: &Orders, open: Option<Begin>) -> Result<(), Death> {
     Life::begin(hand, log, orders.seed, orders.client, orders.life, &orders.others).live(open, || false)
 }
 
 /// Takes a task under a short lease, stops itself until the lease is over, and then tries three times to write.
-pub(super) fn sleep(mut hand: impl Hand, log: &mut Log, orders: &Orders) -> Result<(), Death> {
+fn sleep(mut hand: impl Hand, log: &mut Log, orders: &Orders) -> Result<(), Death> {
     let mut number = Number { client: orders.client, life: orders.life, deed: 0 };
     loop {
         let until = now_ms() + SLEEPER_LEASE_MS;

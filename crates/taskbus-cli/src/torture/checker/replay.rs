@@ -63,7 +63,8 @@ impl<'a> Replay<'a> {
     fn step(&mut self, findings: &mut Findings) {
         let row = &self.rows[self.at];
         let Some(telling) = self.telling() else { return self.give_back(findings) };
-        let Some(act) = row.task.updated.by.as_ref().and_then(|by| self.author(by, &self.rows[telling])) else {
+        let Some(act) = row.task.updated.by.as_ref().and_then(|by| self.author(by, &self.rows[telling], findings))
+        else {
             let (by, id) = (&row.task.updated.by, &row.task.id);
             findings.wrong(
                 Kind::Unexpected,
@@ -89,14 +90,13 @@ impl<'a> Replay<'a> {
         run.enumerate().find(|(_, row)| tells(row)).map(|(ahead, _)| self.at + ahead)
     }
 
-    /// The next deed of this name that wrote such a revision. What nobody was told of may have come to nothing.
-    fn author(&mut self, by: &Identity, row: &RevisionRow) -> Option<&'a Act> {
+    /// The next deed of this name that wrote such a revision. What stands before it was met nowhere: it may have come to
+    /// nothing if nobody was told of it, else it is lost.
+    fn author(&mut self, by: &Identity, row: &RevisionRow, findings: &mut Findings) -> Option<&'a Act> {
         let open = self.open.get_mut(by)?;
-        let place = open.iter().position(|act| is_of(row, act) || is_certain(act))?;
-        if !is_of(row, open[place]) {
-            return None;
-        }
-        open.drain(..=place).next_back()
+        let place = open.iter().position(|act| is_of(row, act))?;
+        open.drain(..place).for_each(|act| met_nowhere(act, findings));
+        open.pop_front()
     }
 
     fn run(&mut self, act: &Act) -> Result<(), (Kind, String)> {
@@ -147,16 +147,18 @@ impl<'a> Replay<'a> {
         self.at = last.max(self.at) + 1;
     }
 
-    /// What was told to be written and was met nowhere is lost.
     fn end(&self, findings: &mut Findings) {
-        for act in self.open.values().flatten() {
-            if is_certain(act) {
-                let words = format!("{}: {:?} was told {:?}", act.begin.number.mark(), act.begin.deed, act.told());
-                findings.wrong(Kind::Lost, words);
-            } else if act.told().is_none() {
-                findings.count("came to nothing");
-            }
-        }
+        self.open.values().flatten().for_each(|act| met_nowhere(act, findings));
+    }
+}
+
+/// What was told to be written and was met nowhere is lost.
+fn met_nowhere(act: &Act, findings: &mut Findings) {
+    if act.told().is_some_and(Told::wrote) {
+        let words = format!("{}: {:?} was told {:?}", act.begin.number.mark(), act.begin.deed, act.told());
+        findings.wrong(Kind::Lost, words);
+    } else if act.told().is_none() {
+        findings.count("came to nothing");
     }
 }
 
@@ -168,11 +170,6 @@ fn is_command(deed: &Deed) -> bool {
 fn may_have_written(act: &Act) -> bool {
     let maybe = act.told().is_none_or(|told| told.wrote() || matches!(told, Told::Is(_) | Told::Failed(_)));
     is_command(&act.begin.deed) && maybe
-}
-
-/// Whether it must stand in the log.
-fn is_certain(act: &Act) -> bool {
-    act.told().is_some_and(Told::wrote)
 }
 
 /// Whether a deed could have written a revision: it left its mark there.
