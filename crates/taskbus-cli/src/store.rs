@@ -10,10 +10,11 @@ use taskbus::store::memory::MemoryStore;
 use taskbus::store::rows::RowStore;
 use taskbus::store::sidecar::{NameError, Options, Sidecar, check_session};
 use taskbus::store::small::Small;
-use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
+use taskbus::store::sqlite::{Accepted, HighWater, Recorded, SqliteOptions, SqliteStore};
 use taskbus::store::{Store, StoreError};
 
 use crate::config::Config;
+use crate::term::failure::Failure;
 
 /// Where the tasks are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +150,43 @@ pub(crate) fn check(url: &StoreUrl, options: SqliteOptions) -> Result<Vec<String
         // Whoever could open it has read it whole.
         StoreUrl::Memory | StoreUrl::Sidecar(_) | StoreUrl::Session { .. } => Ok(Vec::new()),
     }
+}
+
+/// How a store stands against the file that says which numbers were acknowledged; none if it has no such file.
+pub(crate) fn high_water(url: &StoreUrl, options: SqliteOptions) -> Result<Option<String>, Failure> {
+    let StoreUrl::Sqlite(path) = url else { return Ok(None) };
+    let HighWater { seq, epoch, recorded } = SqliteStore::open(path, options)?.high_water()?;
+    let told = match recorded {
+        Recorded::Seq(noted) => format!("{noted} was acknowledged"),
+        Recorded::Nothing => "the high-water file has none yet".to_owned(),
+        Recorded::Foreign => "the high-water file was another store's; the next change writes it anew".to_owned(),
+        Recorded::Permitted(lost) => format!("those up to {lost} went with a restart, as relaxed durability permits"),
+        Recorded::Unusable(why) => return Err(Failure::Broken(format!("the high-water file cannot be used: {why}"))),
+        Recorded::Lost(lost) => {
+            return Err(Failure::Broken(format!(
+                "acknowledged changes are missing: the newest number is {seq}, but {lost} was given out; put the newer \
+                 file back together with its log, or go on without what is lost: taskbus doctor --accept-rollback"
+            )));
+        }
+    };
+    Ok(Some(format!("newest is {seq} of epoch {epoch}, {told}")))
+}
+
+/// Goes on with a store that lost acknowledged changes.
+pub(crate) fn accept_rollback(url: &StoreUrl, options: SqliteOptions) -> Result<String, Failure> {
+    let StoreUrl::Sqlite(path) = url else {
+        return Err(Failure::usage(
+            "--accept-rollback is about stores in SQLite; this one keeps no numbers to go on from",
+        ));
+    };
+    Ok(match SqliteStore::open(path, options)?.accept_rollback()? {
+        None => "nothing is missing, nothing was changed".to_owned(),
+        Some(Accepted { epoch, kept, lost }) => {
+            format!(
+                "epoch {epoch} begins; changes after {kept} are lost, and no number up to {lost} is given out again"
+            )
+        }
+    })
 }
 
 const SQLITE: &str = "sqlite:";

@@ -8,7 +8,7 @@ use taskbus::answer::status::BusStatus;
 use taskbus::store::{Abilities, Store};
 use taskbus_core::neighbourhood::Tally;
 
-use super::args::Cli;
+use super::args::{self, Cli};
 use super::desk::Desk;
 use super::next::{tally_json, tally_words};
 use super::show::Sheet;
@@ -152,10 +152,13 @@ fn source(list: &ChosenList) -> String {
 }
 
 /// Checks the store and the surroundings, one after the other.
-pub(crate) fn doctor(globals: Globals) -> Box<dyn Report> {
+pub(crate) fn doctor(globals: Globals, wish: &args::Doctor) -> Box<dyn Report> {
     let mut doctor = Doctor { checks: Vec::new(), exit: DONE };
     match Desk::open(globals) {
         Ok(desk) => {
+            if wish.accept_rollback {
+                doctor.examine("rollback", desk.accept_rollback());
+            }
             doctor.store(&desk);
             doctor.surroundings(&desk);
         }
@@ -228,6 +231,9 @@ impl Doctor {
                 format!("{}, {}, {}", store.describe(), counted(lists.len()), kept(store.abilities())),
             ),
             Err(error) => return self.failed("store", &error.into()),
+        }
+        if let Some(standing) = desk.high_water().transpose() {
+            self.examine("numbers", standing);
         }
         self.examine("content", desk.check_store().and_then(|found| sound(&found)));
         self.examine("clock", clock(store));

@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Have them follow it no longer
     Unsubscribe(Follow),
     /// Check the store and the surroundings
-    Doctor,
+    Doctor(Doctor),
     /// Show the configuration in force, and where each value comes from
     Config,
     /// Print a completion script for a shell
@@ -169,6 +169,14 @@ pub(crate) enum AtDesk {
     /// Look at the whole store: follow the chain of revisions, replay every history, recompute every row
     #[command(after_help = VERIFY_HELP)]
     Verify,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Go on with a store that has lost acknowledged changes: new tasks get numbers above all that were given out
+    #[arg(long)]
+    pub(crate) accept_rollback: bool,
 }
 
 /// `init`.

@@ -60,6 +60,16 @@ impl Desk {
         Ok(store::check(&self.url, self.config.sqlite())?)
     }
 
+    /// How the store stands against the file that says which numbers were acknowledged; none if it has no such file.
+    pub(crate) fn high_water(&self) -> Result<Option<String>, Failure> {
+        store::high_water(&self.url, self.config.sqlite())
+    }
+
+    /// Goes on with a store that lost acknowledged changes.
+    pub(crate) fn accept_rollback(&self) -> Result<String, Failure> {
+        store::accept_rollback(&self.url, self.config.sqlite())
+    }
+
     /// The list, and how it was found.
     pub(crate) fn chosen_list(&self) -> Result<&ChosenList, Failure> {
         if self.list.get().is_none() {

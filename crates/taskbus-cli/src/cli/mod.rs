@@ -69,7 +69,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::Setup(wish) => setup::setup(&wish)?,
         Command::Subscribe(wish) => follow::subscribe(&wish)?,
         Command::Unsubscribe(wish) => follow::unsubscribe(&wish)?,
-        Command::Doctor => about::doctor(globals),
+        Command::Doctor(wish) => about::doctor(globals, &wish),
         Command::Config => Box::new(config::here(globals.config.as_deref())?),
         Command::Completions { shell } => about::completions(shell),
         Command::Man { command } => about::man(command.as_deref())?,

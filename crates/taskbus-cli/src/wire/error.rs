@@ -96,6 +96,7 @@ fn reason(error: &StoreError) -> &'static str {
         StoreError::ReadOnly { .. } => "store_read_only",
         StoreError::Busy { .. } => "store_busy",
         StoreError::Moved { .. } => "store_moved",
+        StoreError::RolledBack { .. } => "store_rolled_back",
         StoreError::Full { .. } => "store_full",
         StoreError::Failed { .. } => "store_failed",
     }

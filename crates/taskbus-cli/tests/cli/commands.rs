@@ -234,6 +234,25 @@ fn verify_tells_what_somebody_changed_behind_the_store() {
 }
 
 #[test]
+fn a_store_that_was_put_back_is_used_again_when_somebody_says_so() {
+    let place = three();
+    let file = place.ok(&["verify"])["store"].as_str().unwrap().strip_prefix("sqlite:").unwrap().to_owned();
+    rusqlite::Connection::open(&file).unwrap().execute("VACUUM INTO ?1", [format!("{file}.aside")]).unwrap();
+    place.ok(&["add", "lost"]);
+    std::fs::remove_file(format!("{file}-wal")).unwrap();
+    std::fs::rename(format!("{file}.aside"), &file).unwrap();
+    let (code, refused) = place.json(&["add", "another"]);
+    assert_eq!((code, &refused["error"]["reason"]), (3, &json!("store_rolled_back")), "{refused}");
+    assert_eq!(place.ok(&["list"])["total"], 3);
+    let (code, doctor) = place.json(&["doctor"]);
+    assert!(code == 3 && doctor["checks"].to_string().contains("acknowledged changes are missing"), "{doctor}");
+    let doctor = place.ok(&["doctor", "--accept-rollback"])["checks"].to_string();
+    assert!(doctor.contains("epoch 2 begins; changes after 3 are lost"), "{doctor}");
+    place.ok(&["add", "another"]);
+    assert!(place.ok(&["doctor", "--accept-rollback"])["checks"].to_string().contains("nothing is missing"));
+}
+
+#[test]
 fn empty_stores_have_empty_lists() {
     let place = Place::new();
     assert_eq!(place.ok(&["lists"])["lists"], json!([]));

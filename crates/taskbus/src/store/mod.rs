@@ -222,6 +222,20 @@ pub enum StoreError {
         /// Which store.
         store: String,
     },
+    /// It is behind what it acknowledged: its newest changes are gone, or an earlier copy was put in its place.
+    #[error(
+        "the store {store} lost acknowledged changes: its newest number is {seq}, but {high} was given out; nothing was \
+         written, reading works; put the newer file back together with its log, or go on without what is lost: taskbus doctor \
+         --accept-rollback"
+    )]
+    RolledBack {
+        /// Which store.
+        store: String,
+        /// Its newest seq.
+        seq: u64,
+        /// The highest that is known to have been acknowledged.
+        high: u64,
+    },
     /// The disk is full.
     #[error(
         "the store {store} cannot grow: {reason}; nothing was written, free some space and send the same call again"

@@ -10,6 +10,7 @@ mod contention;
 mod files;
 mod hostile;
 mod model;
+mod rollback;
 mod support;
 mod upgrade;
 mod waiting;

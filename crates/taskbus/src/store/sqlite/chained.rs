@@ -71,7 +71,7 @@ impl Scope<'_> {
 
     /// The seal of the newest seq.
     pub(super) fn seal(&self) -> Answer<Link> {
-        Ok(self.head()?.seal(self.seq.get(), self.epoch))
+        Ok(self.head()?.seal(self.seq.get(), self.epoch.get()))
     }
 }
 

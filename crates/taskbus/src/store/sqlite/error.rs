@@ -29,6 +29,8 @@ pub(super) enum Fault {
     ReadOnly(String),
     #[error("the path names another file")]
     Moved,
+    #[error("the newest number is {seq}, but {high} was acknowledged")]
+    RolledBack { seq: u64, high: u64 },
     /// A caller asked what the contract does not allow.
     #[error("{0}")]
     Misuse(String),
@@ -67,6 +69,7 @@ impl Fault {
             Fault::Unavailable(reason, next) => StoreError::Unavailable { store, reason, next },
             Fault::ReadOnly(reason) => StoreError::ReadOnly { store, reason },
             Fault::Moved => StoreError::Moved { store },
+            Fault::RolledBack { seq, high } => StoreError::RolledBack { store, seq, high },
             Fault::Io { .. } | Fault::Misuse(_) => StoreError::Failed { store, source: Box::new(self) },
         }
     }

@@ -58,6 +58,11 @@ impl Place {
         self.beside("-wal")
     }
 
+    /// The high-water file beside it.
+    pub(super) fn high(&self) -> PathBuf {
+        self.beside("-high")
+    }
+
     fn beside(&self, ending: &str) -> PathBuf {
         beside(&self.path, ending)
     }

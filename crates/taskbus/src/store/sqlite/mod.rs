@@ -22,6 +22,7 @@ use taskbus_core::time::Timestamp;
 use self::error::{Answer, Fault};
 pub use self::holder::{LockHolder, lock_holder};
 use self::opened::Opened;
+pub use self::rollback::{Accepted, HighWater, Recorded};
 use self::scope::{About, Scope};
 use self::verify::Look;
 use super::verdict::{Progress, Verdict};
@@ -35,6 +36,7 @@ mod error;
 mod file;
 mod follow;
 mod graph;
+mod high;
 mod holder;
 mod lists;
 mod lock;
@@ -47,6 +49,7 @@ mod people;
 #[cfg(test)]
 mod plans;
 mod queue;
+mod rollback;
 mod row;
 mod scope;
 mod snapshot;
@@ -178,7 +181,7 @@ impl SqliteStore {
 
     fn write_scope(&self, about: About<'_>, f: &mut Verbs<'_>) -> Result<(), Abort> {
         let opened = self.told(self.writable())?;
-        let result = opened.transact(about, self.clock.now(), f);
+        let result = opened.transact(about, self.clock.now(), false, f);
         if opened.is_spent() {
             self.forget(&opened);
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -13,6 +13,7 @@ use taskbus_core::time::Timestamp;
 use super::durable::Log;
 use super::error::{Answer, Fault};
 use super::file::{FileId, Place};
+use super::high::High;
 use super::lock::{Gate, Patience, Turn};
 use super::open::{self, Access};
 use super::scope::{About, Opening, Scope};
@@ -44,6 +45,8 @@ pub(super) struct Opened {
     /// Which file was opened.
     id: FileId,
     log: Option<Log>,
+    /// Opened by the first transaction that writes.
+    high: OnceLock<High>,
     gate: Gate,
     readers: Mutex<Vec<Connection>>,
     /// Never writes, so that its data version counts every commit, those of this process too.
@@ -65,7 +68,8 @@ impl Opened {
         let gate = Gate::holding(connection);
         let (readers, watcher, bell) = (Mutex::default(), Mutex::default(), Bell::default());
         let (label, spent) = (label.to_owned(), AtomicBool::new(false));
-        Ok(Self { label, place, options, access, id, log, gate, readers, watcher, version_base, bell, spent })
+        let high = OnceLock::new();
+        Ok(Self { label, place, options, access, id, log, high, gate, readers, watcher, version_base, bell, spent })
     }
 
     /// Shows the connection that writes while nobody has the turn.
@@ -98,11 +102,17 @@ impl Opened {
         result
     }
 
-    /// Runs a write transaction; what it did is durable when this returns.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Runs a write transaction; what it did is durable when this returns. In a store that lost acknowledged changes it
+    /// is refused, unless that is accepted.
     pub(super) fn transact(
         &self,
         about: About<'_>,
         now: Timestamp,
+        accept: bool,
         f: &mut dyn FnMut(&mut Scope<'_>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let patience = Patience::of(self.options.deadline);
@@ -111,14 +121,31 @@ impl Opened {
             let before = turn.total_changes();
             let scope = self.told(self.begin(BEGIN_IMMEDIATE, &turn, about, now, &patience));
             let mut scope = scope.inspect_err(|_| roll_back(&turn))?;
+            let high = self.told(self.high(&scope)).inspect_err(|_| roll_back(&turn))?;
+            let seq = scope.seq.get();
+            let standing = high.judge(seq, scope.epoch.get());
+            self.told(scope.guard(standing, accept)).inspect_err(|_| roll_back(&turn))?;
             let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
             result.inspect_err(|_| roll_back(&turn))?;
-            turn.total_changes() != before
+            let newer = (scope.seq.get() > seq).then(|| (high, scope.seq.get(), scope.epoch.get()));
+            (turn.total_changes() != before).then_some(newer)
         };
-        if wrote {
-            self.told(self.make_durable())?;
+        let Some(newer) = wrote else { return Ok(()) };
+        self.told(self.make_durable())?;
+        if let Some((high, seq, epoch)) = newer {
+            high.note(seq, epoch, self.options.durability);
         }
         Ok(())
+    }
+
+    fn high(&self, scope: &Scope<'_>) -> Answer<&High> {
+        match self.high.get() {
+            Some(high) => Ok(high),
+            None => {
+                let id = scope.store_id()?;
+                Ok(self.high.get_or_init(|| High::open(&self.place, &id)))
+            }
+        }
     }
 
     /// Begins a transaction with its first read, which is what takes the snapshot.

@@ -15,6 +15,7 @@ use super::counters::Pending;
 use super::error::{Answer, Fault};
 use super::lists::{self, Stored};
 use super::migrate::check_min_reader;
+use super::rollback::Accepted;
 use crate::store::chain::Link;
 use crate::store::{ListRow, StoreError};
 
@@ -77,9 +78,11 @@ pub(super) struct Scope<'c> {
     /// The newest seq.
     pub(super) seq: Cell<u64>,
     /// How often the store was put back to an earlier state, from 1 on.
-    pub(super) epoch: u64,
+    pub(super) epoch: Cell<u64>,
     /// The link of the newest revision; none before the first.
     pub(super) head: Cell<Option<Link>>,
+    /// That the transaction went on above numbers that were lost.
+    pub(super) accepted: Cell<Option<Accepted>>,
     /// None in a transaction that only reads.
     pub(super) pending: Option<RefCell<Pending>>,
     /// Names looked up so far.
@@ -168,7 +171,8 @@ impl<'c> Scope<'c> {
             deferred: opening.deferred,
             now,
             seq: Cell::new(opening.seq),
-            epoch: opening.epoch,
+            epoch: Cell::new(opening.epoch),
+            accepted: Cell::new(None),
             head: Cell::new(head),
             pending: writes.then(RefCell::default),
             names: RefCell::default(),

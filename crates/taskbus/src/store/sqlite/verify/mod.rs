@@ -79,7 +79,7 @@ impl Scope<'_> {
         let steps = (0, self.one(STEPS, [], |row| row.get(0))?.unwrap_or(0));
         let verdict = Verdict {
             store: self.store_id()?,
-            epoch: self.epoch,
+            epoch: self.epoch.get(),
             seq: self.seq.get(),
             head: self.head()?.to_string(),
             ..Verdict::default()
