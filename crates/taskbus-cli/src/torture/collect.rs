@@ -25,6 +25,17 @@ const REVISIONS_MAX: usize = 1_000_000;
 
 /// The whole history of a run in a directory; `readers` are those whose mail is read to its end.
 pub(super) fn history(dir: &Path, store: &Path, rules: ListRules, readers: &[Identity]) -> Result<History, Failure> {
+    let lines = logs(dir).map_err(|error| Failure::machine("the logs cannot be read", error))?;
+    history_of(store, rules, readers, lines)
+}
+
+/// The same of clients that wrote these lines.
+pub(super) fn history_of(
+    store: &Path,
+    rules: ListRules,
+    readers: &[Identity],
+    lines: Vec<record::Line>,
+) -> Result<History, Failure> {
     let opened = SqliteStore::open(store, SqliteOptions::default())?;
     let list = ListName::new(LIST).expect("BUG: a constant name is valid");
     let (mut revisions, mut messages) = (Vec::new(), Vec::new());
@@ -33,7 +44,6 @@ pub(super) fn history(dir: &Path, store: &Path, rules: ListRules, readers: &[Ide
         messages = all_messages(snapshot)?;
         Ok(())
     })?;
-    let lines = logs(dir).map_err(|error| Failure::machine("the logs cannot be read", error))?;
     let unread = readers.iter().map(|who| Ok((who.clone(), unread(store, who)?))).collect::<Result<_, Failure>>()?;
     Ok(History { rules, revisions, messages, acts: acts(lines), unread })
 }

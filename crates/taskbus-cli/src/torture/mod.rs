@@ -16,9 +16,11 @@ mod hand;
 mod life;
 mod mind;
 mod place;
+mod power;
 mod race;
 mod record;
 mod report;
+mod rude;
 #[cfg(test)]
 mod sabotage_tests;
 mod storm;
@@ -27,6 +29,7 @@ mod worker;
 
 use std::time::{Duration, Instant};
 
+use self::deed::Deed;
 use self::place::Place;
 use self::race::Course;
 use self::report::{Phase, TortureReport};
@@ -55,12 +58,23 @@ const KILLS: u32 = 2_500;
 const FREEZES: u32 = 500;
 /// changes acknowledged, and found again,
 const ACKNOWLEDGED: u32 = 10_000;
+/// images of a power cut,
+const IMAGES: u32 = 300;
 /// writes of a thousand that take at most half a second under load.
 const QUICK: u64 = 990;
 /// A write under load may take so long on any machine, in microseconds: whoever waits longer is starved.
 const LOAD_US_MAX: u64 = 8_000_000;
 
 const QUICK_WRITES: &str = "of 1000 writes within 500 ms";
+
+/// What needs a shim between a process and its files, which does not ship.
+const ELSEWHERE: [(&str, &str); 2] = [
+    ("failing calls (I/O errors, no space, half writes)", "cargo nextest run -p taskbus -E 'binary(faults)'"),
+    ("power cuts that lose what was not synced", "cargo nextest run -p taskbus -E 'binary(faults)'"),
+];
+
+/// A task of no importance.
+const NEW: Deed = Deed::Add { parent: None, blocked_by: Vec::new(), before: None };
 
 /// Runs the torture.
 pub(crate) fn run(globals: &Globals, args: &Torture) -> Result<Box<dyn Report>, Failure> {
@@ -81,11 +95,13 @@ pub(crate) fn run(globals: &Globals, args: &Torture) -> Result<Box<dyn Report>, 
         let (most, load) = (2 * part(RACE_PARTS), part(LOAD_PARTS));
         let course = Course { racers: race::RACERS, races, rings, most, load };
         let race = timed(|| race_phase(&place, &course, &progress))?;
-        Ok(vec![storm, race, verdict])
+        let power = timed(|| power_phase(&place, goal(IMAGES), &progress))?;
+        let rude = timed(|| rude_phase(&place, &progress))?;
+        Ok(vec![storm, race, power, rude, verdict])
     })?;
     drop(progress);
     let replay = replay_line(globals, args, seed);
-    let mut report = TortureReport { seed, replay, phases, elsewhere: Vec::new(), evidence: None };
+    let mut report = TortureReport { seed, replay, phases, elsewhere: ELSEWHERE.to_vec(), evidence: None };
     if !report.ok() {
         report.evidence = Some(place.keep().display().to_string());
     }
@@ -193,4 +209,14 @@ fn race_phase(place: &Place, course: &Course, progress: &Progress) -> Result<Pha
     }
     phase.wrongs.extend(collect::verify(&place.store(race::RACE))?);
     Ok(phase)
+}
+
+fn power_phase(place: &Place, images: u64, progress: &Progress) -> Result<Phase, Failure> {
+    progress.doing("the power cuts");
+    power::cut(place, images)
+}
+
+fn rude_phase(place: &Place, progress: &Progress) -> Result<Phase, Failure> {
+    progress.doing("the rude world");
+    rude::all(place)
 }

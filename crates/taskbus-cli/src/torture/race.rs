@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use taskbus_core::id::TaskId;
 
+use super::NEW;
 use super::deed::Deed;
 use super::hand::Hand;
 use super::hand::library::Library;
@@ -231,9 +232,6 @@ pub(super) fn hold(place: &Place, course: &Course) -> Result<Score, Failure> {
     }
     Ok(score)
 }
-
-/// A task of no importance.
-const NEW: Deed = Deed::Add { parent: None, blocked_by: Vec::new(), before: None };
 
 /// Each of some racers has one task of a ring wait for the next, all at the same time: the last link would close it.
 fn close(racers: &mut [Racer], ring: &[TaskId], score: &mut Score) -> io::Result<()> {

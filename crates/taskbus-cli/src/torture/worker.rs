@@ -14,6 +14,7 @@ use super::life::{Death, Life, carry_out};
 use super::mind::now_ms;
 use super::race;
 use super::record::{Begin, Log, Number, left_open, nanos};
+use super::rude;
 use super::told::Told;
 use crate::term::failure::Failure;
 
@@ -49,13 +50,21 @@ pub(super) enum Part {
     Storm,
     /// Takes a task, freezes beyond its lease, and then writes under its old claim.
     Sleeper,
+    /// Takes the store to itself, and is stopped.
+    Holder,
+    /// Writes until its files may not grow any more.
+    Cramped,
     /// At the word claims a task, or writes as fast as it can and tells how long each write took.
     Racer,
 }
 
 /// Does it.
 pub(super) fn work(orders: &Orders) -> Result<(), Failure> {
-    work_with(Library::open(&orders.store, &orders.name)?, orders)
+    match orders.part {
+        Part::Holder => rude::hold_and_stop(orders),
+        Part::Cramped => rude::cramp(Library::open(&orders.store, &orders.name)?, orders),
+        Part::Storm | Part::Sleeper | Part::Racer => work_with(Library::open(&orders.store, &orders.name)?, orders),
+    }
 }
 
 /// The same by any hand.
@@ -67,7 +76,7 @@ pub(super) fn work_with(hand: impl Hand, orders: &Orders) -> Result<(), Failure>
     let mut log = Log::open(&orders.log).map_err(|error| Failure::machine("the log cannot be opened", error))?;
     let died = match orders.part {
         Part::Sleeper => sleep(hand, &mut log, orders),
-        Part::Storm | Part::Racer => storm(hand, &mut log, orders, open),
+        _ => storm(hand, &mut log, orders, open),
     };
     died.map_err(Failure::machine_error)
 }

@@ -5,6 +5,7 @@
 
 mod failing;
 mod image;
+mod moved;
 mod power;
 mod record;
 mod shim;

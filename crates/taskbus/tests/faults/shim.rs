@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
-use tempfile::TempDir;
-
 use crate::workload::{ORDERS, Orders};
 
 /// What the shim is to do.
@@ -21,18 +19,19 @@ pub(crate) struct Wish {
     pub(crate) stat: Option<PathBuf>,
 }
 
-/// The shim, built once.
+/// The shim, built once by each process of the tests, and put into its place whole.
 fn library() -> &'static Path {
-    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let home = tempfile::tempdir().unwrap();
-        let library = home.path().join("shim.so");
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (fresh, library) = (home.join(format!("shim.{}.so", std::process::id())), home.join("shim.so"));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).status();
+        let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&fresh).arg(source).status();
         assert!(built.expect("a C compiler is there").success(), "the shim does not build");
-        (home, library)
+        std::fs::rename(&fresh, &library).unwrap();
+        library
     };
-    &BUILT.get_or_init(build).1
+    BUILT.get_or_init(build)
 }
 
 /// The workload on the store in this directory, below the shim.
