@@ -95,3 +95,27 @@ impl Effort {
         self.sizes.iter().copied().max().unwrap_or_default().min(self.graph_tasks)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(quick: bool, sizes: Vec<u32>) -> Bench {
+        Bench { quick, sizes, parts: Vec::new(), dir: None, count: None, times: None, job: None }
+    }
+
+    #[test]
+    fn sizes_that_are_named_are_measured_in_order_and_once() {
+        let effort = Effort::of(&args(false, vec![50_000, 2_000, 50_000]));
+        assert_eq!((effort.sizes.clone(), effort.graph()), (vec![2_000, 50_000], 50_000));
+        assert_eq!(Effort { sizes: Vec::new(), ..effort }, Effort { sizes: Vec::new(), ..whole() });
+        assert_eq!(Effort::of(&args(false, Vec::new())).graph(), 100_000);
+    }
+
+    #[test]
+    fn a_quick_run_does_less_of_everything() {
+        let (all, less) = (whole(), Effort::of(&args(true, Vec::new())));
+        assert!(less.sizes.len() < all.sizes.len() && less.samples < all.samples && less.drained < all.drained);
+        assert!(less.writing < all.writing && less.idle < all.idle && less.wakes.0 < all.wakes.0);
+    }
+}

@@ -98,20 +98,20 @@ fn wake_bars(waiters: usize, wakes: &mut Wakes) -> Vec<Bar> {
     bars
 }
 
-/// Something that all of a crew wait for: when it has happened, how long until each knows.
-fn wake(crew: &mut Crew, round: usize, happen: impl Fn() -> Result<(), Failure>) -> Result<Vec<u64>, Failure> {
+/// Something that all of a crew wait for, which says when it happened: how long until each knows.
+fn wake(crew: &mut Crew, round: usize, happen: impl Fn() -> Result<u64, Failure>) -> Result<Vec<u64>, Failure> {
     crew.run::<()>()?;
     std::thread::sleep(SETTLE + Duration::from_millis(round as u64 % PHASES));
-    happen()?;
-    let happened = now_nanos();
+    let happened = happen()?;
     let heard: Vec<u64> = crew.hear()?;
     // The notice may come before the writer's own call returns.
     Ok(heard.into_iter().map(|at| at.saturating_sub(happened)).collect())
 }
 
-fn send(field: &Field, round: usize) -> Result<(), Failure> {
+/// It has happened once it is committed.
+fn send(field: &Field, round: usize) -> Result<u64, Failure> {
     field.relaxed.send(&field.caller, &ChannelName::general(), &letter(round), None)?;
-    Ok(())
+    Ok(now_nanos())
 }
 
 /// A bare file beside the store.
@@ -127,8 +127,11 @@ impl Bell {
         Ok(Self { path, file })
     }
 
-    fn ring(&self) -> Result<(), Failure> {
-        self.file.write_all_at(b"!", 0).map_err(|error| Failure::machine("a file cannot be written", error))
+    /// It happens within a call that takes no time, but does not return as long as those that it wakes run.
+    fn ring(&self) -> Result<u64, Failure> {
+        let now = now_nanos();
+        self.file.write_all_at(b"!", 0).map_err(|error| Failure::machine("a file cannot be written", error))?;
+        Ok(now)
     }
 }
 
