@@ -152,6 +152,16 @@ pub(crate) fn check(url: &StoreUrl, options: SqliteOptions) -> Result<Vec<String
     }
 }
 
+/// The store as what it is, not opened yet; a usage error for others, which are files that can be copied.
+pub(crate) fn as_sqlite(url: &StoreUrl, options: SqliteOptions) -> Result<SqliteStore, Failure> {
+    match url {
+        StoreUrl::Sqlite(path) => Ok(SqliteStore::lazy(path, options)),
+        StoreUrl::Memory | StoreUrl::Sidecar(_) | StoreUrl::Session { .. } | StoreUrl::Claude(_) => Err(
+            Failure::usage("only a store in SQLite (sqlite:PATH) is backed up this way; copy the files of any other"),
+        ),
+    }
+}
+
 /// How a store stands against the file that says which numbers were acknowledged; none if it has no such file.
 pub(crate) fn high_water(url: &StoreUrl, options: SqliteOptions) -> Result<Option<String>, Failure> {
     let StoreUrl::Sqlite(path) = url else { return Ok(None) };

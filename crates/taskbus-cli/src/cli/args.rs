@@ -166,9 +166,32 @@ pub(crate) enum AtDesk {
     Who,
     /// Show the store, the list and the name that commands would use
     Status,
+    /// Write a copy of the store while others go on, and verify it
+    Backup(Backup),
+    /// Put a backup in the place of the store; the file that is there is kept under another name
+    RestoreBackup(RestoreBackup),
     /// Look at the whole store: follow the chain of revisions, replay every history, recompute every row
     #[command(after_help = VERIFY_HELP)]
     Verify,
+}
+
+/// `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The file to write
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `restore-backup`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreBackup {
+    /// A file that `taskbus backup` has made
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// `doctor`.

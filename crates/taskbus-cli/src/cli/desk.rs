@@ -2,9 +2,11 @@
 //! up when it is first needed, so that a command pays only for what it uses.
 
 use std::cell::OnceCell;
+use std::path::Path;
 
 use taskbus::answer::Answer;
 use taskbus::engine::{Engine, Error, Registration, Request, Span};
+use taskbus::store::sqlite::{BackedUp, Restored};
 use taskbus_core::command::Command;
 use taskbus_core::name::{Identity, Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
@@ -68,6 +70,16 @@ impl Desk {
     /// Goes on with a store that lost acknowledged changes.
     pub(crate) fn accept_rollback(&self) -> Result<String, Failure> {
         store::accept_rollback(&self.url, self.config.sqlite())
+    }
+
+    /// Writes a copy of the store.
+    pub(crate) fn backup(&self, to: &Path, replace: bool) -> Result<BackedUp, Failure> {
+        Ok(store::as_sqlite(&self.url, self.config.sqlite())?.backup(to, replace)?)
+    }
+
+    /// Puts a copy in the place of the store.
+    pub(crate) fn restore_backup(&self, from: &Path) -> Result<Restored, Failure> {
+        Ok(store::as_sqlite(&self.url, self.config.sqlite())?.restore_backup(from)?)
     }
 
     /// The list, and how it was found.

@@ -5,6 +5,7 @@
 
 mod about;
 mod args;
+mod backup;
 mod bus;
 mod change;
 mod desk;
@@ -116,6 +117,8 @@ fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, 
         AtDesk::Lists => read::lists(desk),
         AtDesk::Who => read::who(desk),
         AtDesk::Status => about::status(desk),
+        AtDesk::Backup(wish) => backup::backup(desk, &wish),
+        AtDesk::RestoreBackup(wish) => backup::restore(desk, &wish),
         AtDesk::Verify => verify::verify(desk),
     }
 }

@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Differences shown to people.
 const SHOWN_MAX: usize = 20;
 
-const NEXT: &str =
-    "copy the store's file and what lies beside it somewhere else before anything else; nothing was changed";
+const NEXT: &str = "copy the store's file and what lies beside it somewhere else before anything else; nothing was \
+                    changed, and taskbus restore-backup FILE puts a backup in its place";
 
 /// Looks at the whole store.
 pub(crate) fn verify(desk: &Desk) -> Result<Box<dyn Report>, Failure> {

@@ -253,6 +253,25 @@ fn a_store_that_was_put_back_is_used_again_when_somebody_says_so() {
 }
 
 #[test]
+fn a_backup_is_made_and_comes_back() {
+    let place = three();
+    let made = place.ok(&["backup", "copy.db"]);
+    assert_eq!((&made["tasks"], &made["seq"], &made["epoch"]), (&json!(3), &json!(3), &json!(1)), "{made}");
+    let (code, there) = place.json(&["backup", "copy.db"]);
+    assert!(code == 3 && there["error"]["message"].as_str().unwrap().contains("--force"), "{there}");
+    place.ok(&["backup", "copy.db", "--force"]);
+    place.ok(&["add", "later"]);
+    let back = place.ok(&["restore-backup", "copy.db"]);
+    assert_eq!((&back["kept"], &back["tasks"], &back["epoch"]), (&json!(3), &json!(3), &json!(2)), "{back}");
+    assert!(std::fs::exists(back["replaced"].as_str().unwrap()).unwrap());
+    assert_eq!(place.ok(&["list"])["total"], 3);
+    assert!(place.ok(&["add", "after"])["task"]["id"].as_u64().unwrap() > 4);
+    assert_eq!(place.ok(&["verify"])["ok"], true);
+    let (code, _) = place.json(&["backup", "copy.db", "--store", "memory:"]);
+    assert_eq!(code, 2);
+}
+
+#[test]
 fn empty_stores_have_empty_lists() {
     let place = Place::new();
     assert_eq!(place.ok(&["lists"])["lists"], json!([]));

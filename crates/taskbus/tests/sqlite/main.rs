@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod backup;
 mod bus_files;
 mod bus_model;
 mod bus_questions;

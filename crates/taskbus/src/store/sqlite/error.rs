@@ -37,7 +37,7 @@ pub(super) enum Fault {
 }
 
 /// What to do about a file that is no store of ours.
-pub(super) const RESCUE: &str = "name another file, or put a backup of the store in its place";
+pub(super) const RESCUE: &str = "name another file, or put a backup in its place with taskbus restore-backup FILE";
 
 impl Fault {
     /// Whether the file or its directory cannot be written by this process.

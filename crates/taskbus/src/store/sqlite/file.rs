@@ -153,13 +153,13 @@ pub(super) fn identify(path: &Path) -> Option<FileId> {
 
 /// Makes the empty file without ever holding it open, so that no lock of another store in this process is dropped.
 #[cfg(target_os = "linux")]
-fn make(path: &Path) -> std::io::Result<()> {
+pub(super) fn make(path: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::RegularFile, Mode::from_raw_mode(FILE_MODE), 0)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn make(path: &Path) -> std::io::Result<()> {
+pub(super) fn make(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().write(true).create_new(true).mode(FILE_MODE).open(path).map(drop)
 }

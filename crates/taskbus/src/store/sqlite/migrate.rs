@@ -18,12 +18,14 @@ pub(super) const KNOWN: u32 = 3;
 struct Step {
     number: u32,
     sql: &'static str,
+    /// Older versions cannot live with it: it raises `min_reader`, and the store as it was is kept.
+    breaks: bool,
 }
 
 const STEPS: [Step; KNOWN as usize] = [
-    Step { number: 1, sql: include_str!("schema/0001.sql") },
-    Step { number: 2, sql: include_str!("schema/0002.sql") },
-    Step { number: 3, sql: include_str!("schema/0003.sql") },
+    Step { number: 1, sql: include_str!("schema/0001.sql"), breaks: false },
+    Step { number: 2, sql: include_str!("schema/0002.sql"), breaks: false },
+    Step { number: 3, sql: include_str!("schema/0003.sql"), breaks: false },
 ];
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
@@ -118,12 +120,30 @@ pub(super) fn check_min_reader(min: i64, found: u32) -> Answer<()> {
 }
 
 /// Brings the file to the newest schema, one transaction a step; another process may do the same at the same time.
-pub(super) fn migrate(connection: &Connection, found: Found, patience: &Patience) -> Answer<()> {
+/// `keep` is called with the number of a step that older versions cannot live with, before it is done.
+pub(super) fn migrate(connection: &Connection, found: Found, patience: &Patience, keep: &mut Keep<'_>) -> Answer<()> {
+    migrate_by(&STEPS, connection, found, patience, keep)
+}
+
+/// Keeps a copy before the step with this number.
+type Keep<'a> = dyn FnMut(u32) -> Answer<()> + 'a;
+
+fn migrate_by(
+    steps: &[Step],
+    connection: &Connection,
+    found: Found,
+    patience: &Patience,
+    keep: &mut Keep<'_>,
+) -> Answer<()> {
     let from = match found {
         Found::Empty => 0,
         Found::Schema(version) => version,
     };
-    for step in STEPS.iter().filter(|step| step.number > from) {
+    for step in steps.iter().filter(|step| step.number > from) {
+        // Of a store that is being made there is nothing to keep.
+        if step.breaks && from > 0 {
+            keep(step.number)?;
+        }
         patience.persist(|| if from == 0 { begin_first(connection) } else { connection.execute_batch(BEGIN) })?;
         match apply(connection, step) {
             Ok(()) => patience.persist(|| connection.execute_batch("COMMIT"))?,
@@ -158,7 +178,7 @@ fn apply(connection: &Connection, step: &Step) -> Answer<()> {
     if step.number == 1 {
         connection.execute(KEEP, (STORE_ID, fresh_id()))?;
     }
-    connection.execute(KEEP, (checksum_key(step.number), checksum(step.number)))?;
+    connection.execute(KEEP, (checksum_key(step.number), hashed(step.sql)))?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", step.number)?;
     Ok(())
@@ -191,17 +211,51 @@ fn checksum_key(step: u32) -> String {
 }
 
 fn checksum(step: u32) -> String {
-    let sql = STEPS.iter().find(|known| known.number == step).map_or("", |known| known.sql);
+    hashed(STEPS.iter().find(|known| known.number == step).map_or("", |known| known.sql))
+}
+
+fn hashed(sql: &str) -> String {
     blake3::hash(sql.as_bytes()).to_hex().to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use taskbus_core::time::Timestamp;
+
+    use super::super::file::Place;
+    use super::super::{SqliteOptions, SqliteStore, backup, open};
     use super::*;
 
     #[test]
     fn steps_are_numbered_without_gaps_and_never_edited() {
         let numbers: Vec<u32> = STEPS.iter().map(|step| step.number).collect();
         assert_eq!(numbers, (1..=KNOWN).collect::<Vec<_>>());
+    }
+
+    /// A step of a version to come, on a store of this one.
+    #[test]
+    fn before_a_step_that_breaks_the_store_is_kept_as_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        drop(SqliteStore::open(&path, SqliteOptions::default()).unwrap());
+        let patience = Patience::of(Duration::from_secs(9));
+        let place = Place::find(&path).unwrap();
+        let connection = open::writer(&place, &SqliteOptions::default(), &patience).unwrap();
+        let (next, sql) = (KNOWN + 1, "DROP TABLE notices; UPDATE counters SET min_reader = 4 WHERE id = 0");
+        let steps = [Step { number: next, sql, breaks: true }];
+        let mut kept = Vec::new();
+        let mut keep = |step| {
+            kept.push(backup::before_step(&connection, &place, step, Timestamp::from_millis(5))?);
+            Ok(())
+        };
+        migrate_by(&steps, &connection, Found::Schema(KNOWN), &patience, &mut keep).unwrap();
+        assert_eq!(version(&connection).unwrap(), next);
+        assert_eq!(kept, [home.path().join(format!("taskbus.db.before-schema-{next}"))]);
+        let old = SqliteStore::open(&kept[0], SqliteOptions::default()).unwrap();
+        assert_eq!(old.check().unwrap(), Vec::<String>::new());
+        let again = backup::before_step(&connection, &place, next, Timestamp::from_millis(5)).unwrap();
+        assert!(again.to_string_lossy().ends_with("-5"), "what is there is not replaced: {}", again.display());
     }
 }

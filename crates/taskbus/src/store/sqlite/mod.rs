@@ -19,6 +19,7 @@ use taskbus_core::id::TaskId;
 use taskbus_core::name::ListName;
 use taskbus_core::time::Timestamp;
 
+pub use self::backup::{BackedUp, Restored};
 use self::error::{Answer, Fault};
 pub use self::holder::{LockHolder, lock_holder};
 use self::opened::Opened;
@@ -28,6 +29,7 @@ use self::verify::Look;
 use super::verdict::{Progress, Verdict};
 use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WhereBody, WriteBody};
 
+mod backup;
 mod bus;
 mod chained;
 mod counters;

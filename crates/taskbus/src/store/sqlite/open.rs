@@ -8,11 +8,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::backup;
 use super::error::{Answer, Fault};
 use super::file::{Place, foreign};
 use super::lock::Patience;
 use super::migrate::{self, Found};
-use super::{Durability, Journal, SqliteOptions};
+use super::{Clock, Durability, Journal, SqliteOptions, SystemClock};
 
 /// Statements kept ready on each connection; more than there are.
 const STATEMENTS: usize = 200;
@@ -81,7 +82,12 @@ fn set_up(place: &Place, options: &SqliteOptions, patience: &Patience) -> Answer
     }
     connection.execute_batch(PAGE)?;
     let found = migrate::examine(&connection, patience)?;
-    migrate::migrate(&connection, found, patience)?;
+    let mut keep = |step| {
+        let kept = backup::before_step(&connection, place, step, SystemClock.now())?;
+        tracing::info!(kept = %kept.display(), step, "the store as it was before a schema step is kept");
+        Ok(())
+    };
+    migrate::migrate(&connection, found, patience, &mut keep)?;
     choose_journal(&connection, options.journal, patience)?;
     tune(&connection, options, patience)?;
     Ok(Some(connection))
@@ -145,6 +151,13 @@ pub(super) fn reader_of_protected(place: &Place) -> Answer<Connection> {
     }
     let uri = format!("file:{}?immutable=1", percent_encoded(place.path()));
     open(Path::new(&uri), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+}
+
+/// A connection to a file that nobody else has open.
+pub(super) fn alone(path: &Path) -> Answer<Connection> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(connection)
 }
 
 fn open(path: &Path, access: OpenFlags) -> Answer<Connection> {

@@ -61,8 +61,10 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn new(path: &Path, label: &str, options: SqliteOptions, version_base: u64) -> Answer<Self> {
         let place = Place::find(path)?;
+        let before = place.id();
         let (access, connection) = open::establish(&place, &options)?;
-        let id = place.id().ok_or(Fault::Moved)?;
+        // Somebody may have put another file there in between.
+        let id = place.id().filter(|id| before.is_none_or(|before| before == *id)).ok_or(Fault::Moved)?;
         let needs_log = connection.is_some() && options.journal == Journal::Log;
         let log = needs_log.then(|| Log::open(&place)).transpose()?;
         let gate = Gate::holding(connection);
