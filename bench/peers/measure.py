@@ -9,6 +9,7 @@ import time
 from mcp import Broken
 from subject import STEPS
 
+# So many rounds even if they take longer than the budget, unless a single one does: then that one has to do.
 ROUNDS_MIN = 3
 
 
@@ -21,11 +22,8 @@ class Pair:
         self.failed = {}
 
     def run(self):
-        """Rounds until there are enough, or until the time is used up and there are a few."""
-        began = time.monotonic()
-        for number in range(self.rounds):
-            if number >= ROUNDS_MIN and time.monotonic() - began > self.budget_s:
-                break
+        """Rounds until there are enough, or until the time is used up."""
+        for number in within(self.rounds, self.budget_s):
             self.round(number)
 
     def round(self, number):
@@ -55,9 +53,9 @@ class Pair:
             return
         self.times[subject].setdefault(step, []).append(subject.took)
 
-    def start(self, count=ROUNDS_MIN):
+    def start(self):
         """How long a server takes until it has greeted."""
-        for _ in range(count):
+        for _ in within(ROUNDS_MIN, self.budget_s):
             for subject in (self.ours, self.theirs):
                 subject.start()
                 self.times[subject].setdefault("start", []).append(subject.took)
@@ -76,6 +74,16 @@ class Pair:
         if not theirs:
             return None
         return {"step": step, "note": note} | compared(ours, theirs)
+
+
+def within(rounds, budget_s):
+    """The numbers of the rounds for which there is time."""
+    began = time.monotonic()
+    for number in range(rounds):
+        yield number
+        passed = time.monotonic() - began
+        if passed > budget_s and (number + 1 >= ROUNDS_MIN or passed > (number + 1) * budget_s):
+            break
 
 
 def compared(ours, theirs):
@@ -97,11 +105,9 @@ def milliseconds(times):
 def race(workers, tasks, budget_s):
     """All workers claim the same task at the same moment, one task after the other; how many were told that it is
     theirs, at least and at most, and how long it took until all had their answer."""
-    began, winners, took = time.monotonic(), [], []
+    winners, took = [], []
     with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
-        for number in range(tasks):
-            if number >= ROUNDS_MIN and time.monotonic() - began > budget_s:
-                break
+        for number in within(tasks, budget_s):
             task, barrier = workers[0].add(number), threading.Barrier(len(workers))
             started = time.perf_counter()
             won = list(pool.map(lambda worker: wins(worker, task, barrier), workers))

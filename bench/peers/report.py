@@ -4,6 +4,7 @@ import datetime
 import os
 import platform
 
+from measure import ROUNDS_MIN
 from subject import STEPS
 
 
@@ -85,7 +86,10 @@ def cell(row, notes):
         return f"— {notes.mark('not measured at this size')}"
     if "ratio" not in row:
         return f"— {notes.mark(row['reason'])}"
-    mark = f" {notes.mark(row['note'])}" if row.get("note") else ""
+    remarks = [row["note"]] if row.get("note") else []
+    if row["rounds"] < ROUNDS_MIN:
+        remarks.append(f"{row['rounds']} of {ROUNDS_MIN} rounds: each takes longer than the budget")
+    mark = "".join(f" {notes.mark(remark)}" for remark in remarks)
     return f"**{row['ratio']:.1f}×** ({row['peer_ms']:.1f} / {row['taskbus_ms']:.1f}){mark}"
 
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import install
 import measure
@@ -42,7 +43,7 @@ class Measured(unittest.TestCase):
             subject.open()
             if size:
                 subject.fill(size)
-        pair = measure.Pair(ours, theirs, rounds=3, budget_s=0)
+        pair = measure.Pair(ours, theirs, rounds=3, budget_s=60)
         pair.run()
         return {row["step"]: row for row in pair.rows()}
 
@@ -66,11 +67,24 @@ class Measured(unittest.TestCase):
         workers[0].open()
         for worker in workers[1:]:
             worker.join(workers[0])
-        raced = measure.race(workers, 3, 0)
+        raced = measure.race(workers, 3, 60)
         self.assertEqual((raced["tasks"], raced["winners"]), (3, [1, 1]))
         workers[0].fill(9)
         drained = measure.drain(workers, 9)
         self.assertEqual((drained["taken"], drained["twice"]), (9, 0))
+
+
+class Budgeted(unittest.TestCase):
+    def rounds(self, rounds, budget_s, round_s):
+        """How many there are if each takes so long on a clock that stands still otherwise."""
+        now = 0.0
+        with unittest.mock.patch("measure.time.monotonic", lambda: now):
+            for number in measure.within(rounds, budget_s):
+                now += round_s
+        return number + 1
+
+    def test_a_slow_peer_gets_one_round_and_a_fast_one_all_of_them(self):
+        self.assertEqual([self.rounds(15, 20, round_s) for round_s in (1, 3, 7, 19, 21, 100)], [15, 7, 3, 3, 1, 1])
 
 
 class Reported(unittest.TestCase):
@@ -78,7 +92,7 @@ class Reported(unittest.TestCase):
         about = {"surface": "cli", "tasks": 0, "peer": "one", "taskbus_ms": 2.0, "rounds": 3}
         rows = [
             about | {"step": "add", "ratio": 4.0, "peer_ms": 8.0, "note": "in its way"},
-            about | {"step": "list", "ratio": 0.5, "peer_ms": 1.0},
+            about | {"step": "list", "ratio": 0.5, "peer_ms": 1.0, "rounds": 1},
         ]
         peers = [
             {"name": "one", "version": "1", "reason": "", "absent": {}},
@@ -86,9 +100,9 @@ class Reported(unittest.TestCase):
         ]
         heading = report.head({"version": "0", "build": "debug"}, "3", 1.0)
         text = report.markdown(heading | {"peers": peers, "results": rows, "contention": []})
-        self.assertIn("| one 1 | **4.0×** (8.0 / 2.0) [1] | **0.5×** (1.0 / 2.0) |", text)
-        self.assertIn("| two | — [2] | — [2] |", text)
-        self.assertIn("1. in its way\n2. cannot be installed: no network", text)
+        self.assertIn("| one 1 | **4.0×** (8.0 / 2.0) [1] | **0.5×** (1.0 / 2.0) [2] |", text)
+        self.assertIn("| two | — [3] | — [3] |", text)
+        self.assertIn("1. in its way\n2. 1 of 3 rounds: each takes longer than the budget\n3. cannot be installed: no network", text)
         self.assertIn("- one, cli, 0 tasks, list: 0.50×", text)
 
     def test_a_peer_that_cannot_be_installed_says_why(self):
