@@ -1,6 +1,6 @@
 //! What the engine's tests share: a fresh store with a clock that the test moves, and people who act on it.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
@@ -350,6 +350,7 @@ pub(crate) struct Watched {
     pub(crate) writes: AtomicUsize,
     failing_next: AtomicUsize,
     fault: Mutex<Fault>,
+    is_deaf: AtomicBool,
 }
 
 /// How a write fails.
@@ -373,6 +374,7 @@ impl Watched {
             writes: AtomicUsize::new(0),
             failing_next: AtomicUsize::new(0),
             fault: Mutex::new(Fault::None),
+            is_deaf: AtomicBool::new(false),
         });
         place.store = watched.clone();
         watched
@@ -384,6 +386,11 @@ impl Watched {
         let result = f();
         *self.fault.lock().unwrap() = Fault::None;
         result
+    }
+
+    /// From now on no notice of a change comes.
+    pub(crate) fn deafen(&self) {
+        self.is_deaf.store(true, Ordering::SeqCst);
     }
 
     /// Lets so many writes fail that come next.
@@ -450,6 +457,10 @@ impl Store for Watched {
     }
 
     fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
+        if self.is_deaf.load(Ordering::SeqCst) {
+            std::thread::sleep(timeout);
+            return Ok(());
+        }
         self.inner.wait(seen, timeout)
     }
 }

@@ -1,6 +1,6 @@
 //! Waiting for work: woken by others, by time, or not at all, and never by writing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use taskbus::answer::Taken;
@@ -11,24 +11,34 @@ use crate::support::{Person, Watched, on_every_store, taken};
 
 const LONG: Duration = Duration::from_secs(40);
 const SHORT: Duration = Duration::from_millis(30);
+/// A look every second, and what a busy machine adds to that.
+const SOON: Duration = Duration::from_secs(3);
 
 fn wait(person: &Person, next: Next, key: Option<&str>, wait: Duration) -> Taken {
     let request = person.request(Command::Next(Box::new(next)), key);
     taken(person.engine.next_waiting(&request, wait, &|| false).unwrap())
 }
 
+/// A wait asks whether it is cancelled after its first look, before it sleeps, and when it is about to.
+const BEGINS: u32 = 1;
+const SLEEPS: u32 = 3;
+
 /// Waits in another thread, runs `f` when it does, and gives what came of it.
 fn while_waiting(person: &Person, next: Next, f: impl FnOnce()) -> Taken {
-    let waiting = AtomicBool::new(false);
+    once_asked(BEGINS, person, next, f)
+}
+
+fn once_asked(times: u32, person: &Person, next: Next, f: impl FnOnce()) -> Taken {
+    let asked = AtomicU32::new(0);
     let request = person.request(Command::Next(Box::new(next)), None);
     let seen = || {
-        waiting.store(true, Ordering::SeqCst);
+        asked.fetch_add(1, Ordering::SeqCst);
         false
     };
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| person.engine.next_waiting(&request, LONG, &seen));
         let deadline = Instant::now() + LONG;
-        while !waiting.load(Ordering::SeqCst) {
+        while asked.load(Ordering::SeqCst) < times {
             assert!(Instant::now() < deadline, "it never waited");
             std::thread::yield_now();
         }
@@ -44,6 +54,19 @@ on_every_store! {
         let taken = while_waiting(&amp, Next::default(), || drop(zed.create("at last")));
         assert_eq!(taken.tasks[0].subject.as_str(), "at last");
         assert!(start.elapsed() < LONG / 2);
+    }
+
+    fn a_waiter_whose_notice_is_lost_gets_it_within_a_second(place) {
+        let mut place = place;
+        Watched::over(&mut place).deafen();
+        let (zed, amp) = (place.person("Zed"), place.person("Amp"));
+        let mut written = Instant::now();
+        let taken = once_asked(SLEEPS, &amp, Next::default(), || {
+            zed.create("at last");
+            written = Instant::now();
+        });
+        assert_eq!(taken.tasks[0].subject.as_str(), "at last");
+        assert!(written.elapsed() < SOON, "{:?}", written.elapsed());
     }
 
     fn a_waiter_gets_what_another_lets_lapse(place) {

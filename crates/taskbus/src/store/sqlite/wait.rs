@@ -195,3 +195,58 @@ mod ear {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+    /// A look every second, and what a busy machine adds to that.
+    const SOON: Duration = Duration::from_secs(3);
+    const WAITERS: u32 = 4;
+
+    /// How long it takes until the last one has seen a change of which no notice comes, and how often they looked.
+    fn until_seen(path: &Path) -> (Duration, u32) {
+        let (bell, place) = (Bell::default(), Place::find(path).unwrap());
+        let (has_changed, looks) = (AtomicBool::new(false), AtomicU32::new(0));
+        let look = || {
+            looks.fetch_add(1, Ordering::SeqCst);
+            Ok(has_changed.load(Ordering::SeqCst))
+        };
+        thread::scope(|scope| {
+            let waits: Vec<_> = (0..WAITERS).map(|_| scope.spawn(|| bell.wait(&place, LONG, look))).collect();
+            let begun = Instant::now();
+            while looks.load(Ordering::SeqCst) == 0 {
+                assert!(begun.elapsed() < LONG, "nobody looks");
+                thread::yield_now();
+            }
+            // No file is written to.
+            has_changed.store(true, Ordering::SeqCst);
+            let since = Instant::now();
+            waits.into_iter().for_each(|wait| wait.join().unwrap().unwrap());
+            (since.elapsed(), looks.load(Ordering::SeqCst))
+        })
+    }
+
+    #[test]
+    fn a_change_whose_notice_is_lost_is_seen_within_a_second_by_a_look_each_second() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        std::fs::write(&path, "").unwrap();
+        let (took, looks) = until_seen(&path);
+        assert!(took < SOON, "{took:?}");
+        let seconds = u32::try_from(took.as_secs()).unwrap();
+        assert!(looks <= WAITERS * (seconds + 2), "{looks} looks in {took:?}");
+    }
+
+    #[test]
+    fn where_no_notice_can_be_had_a_change_is_seen_soon() {
+        let home = tempfile::tempdir().unwrap();
+        let (took, _) = until_seen(&home.path().join("not there.db"));
+        assert!(took < SOON, "{took:?}");
+    }
+}
