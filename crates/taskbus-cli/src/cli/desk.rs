@@ -111,7 +111,7 @@ impl Desk {
             let (name, parent) = self.wished_name();
             let client = CLIENT.to_owned();
             let wish = Registration { name, parent, client, span: Span::Command, ..Registration::default() };
-            let _first = self.caller.set(self.engine.register(&wish)?.name);
+            let _first = self.caller.set(self.engine.register_name(&wish)?);
         }
         Ok(self.caller.get().expect("BUG: a name that was set is there"))
     }

@@ -137,7 +137,7 @@ fn fresh_store() -> Result<(OsString, Option<TempDir>), Failure> {
 fn register(engine: &Engine) -> Result<Identity, Failure> {
     let client = concat!("taskbus-demo/", env!("CARGO_PKG_VERSION")).to_owned();
     let wish = Registration { name: "planner".to_owned(), client, span: Span::Command, ..Registration::default() };
-    Ok(engine.register(&wish)?.name)
+    Ok(engine.register_name(&wish)?)
 }
 
 /// `tasks/demo`, or the first of `tasks/demo-2` … that is not there yet.

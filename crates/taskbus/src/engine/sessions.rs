@@ -48,17 +48,16 @@ impl Engine {
     /// # Errors
     /// [`Error`]: `validation` for a bad name, or the store's failure. So for every call.
     pub fn register(&self, wish: &Registration) -> Result<Registered, Error> {
-        check(wish)?;
-        loop {
-            let taking = write_with(self.store(), None, |tx| self.take(tx, wish))?;
-            match taking {
-                Taking::Done { name, joined } => {
-                    self.lock_names().insert((name.clone(), wish.span));
-                    return self.registered(name, *joined);
-                }
-                Taking::Orphans { name, tasks } => self.give_back(wish, &name, &tasks)?,
-            }
-        }
+        let (name, joined) = self.take_name(wish)?;
+        self.registered(name, joined)
+    }
+
+    /// The same, and no look around: which name it is, for a program that asks for nothing else.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn register_name(&self, wish: &Registration) -> Result<Identity, Error> {
+        self.take_name(wish).map(|(name, _)| name)
     }
 
     /// Every live session.
@@ -163,6 +162,20 @@ impl Engine {
             tx.extend_sessions(&row.token, now.plus_millis(SESSION_EXPIRY_MS))?;
         }
         Ok(row)
+    }
+
+    fn take_name(&self, wish: &Registration) -> Result<(Identity, Joined), Error> {
+        check(wish)?;
+        loop {
+            let taking = write_with(self.store(), None, |tx| self.take(tx, wish))?;
+            match taking {
+                Taking::Done { name, joined } => {
+                    self.lock_names().insert((name.clone(), wish.span));
+                    return Ok((name, *joined));
+                }
+                Taking::Orphans { name, tasks } => self.give_back(wish, &name, &tasks)?,
+            }
+        }
     }
 
     fn take(&self, tx: &mut dyn Tx, wish: &Registration) -> Result<Taking, Abort> {

@@ -70,7 +70,7 @@ impl Mirror {
         let (name, parent) = (NAME.to_owned(), Some(parent.to_string()));
         let client = super::super::desk::CLIENT.to_owned();
         let wish = Registration { name, parent, client, span: Span::Command, ..Registration::default() };
-        let name = engine.register(&wish)?.name;
+        let name = engine.register_name(&wish)?;
         Ok(Some(Self { engine, list, name }))
     }
 

@@ -24,6 +24,14 @@ impl Log {
         Ok(Self { path, file, id })
     }
 
+    /// A log whose flush fails, as the null device has no disk.
+    #[cfg(test)]
+    pub(super) fn that_cannot_be_flushed(place: &Place) -> Self {
+        let path = place.log();
+        let (id, file) = (identify(&path), File::open("/dev/null").expect("BUG: a test runs where there are devices"));
+        Self { path, file, id }
+    }
+
     /// Whether the path still names the file that is open. Nobody may remove a log while it is in use.
     pub(super) fn is_in_place(&self) -> bool {
         identify(&self.path) == self.id

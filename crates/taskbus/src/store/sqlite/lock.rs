@@ -124,6 +124,22 @@ impl Gate {
         Ok(turn)
     }
 
+    /// Lends the connection to a read, while nobody has the turn. Who comes to write in the meantime connects anew.
+    pub(super) fn lend(&self) -> Option<Connection> {
+        let mut slot = self.slot();
+        if slot.taken { None } else { slot.connection.take() }
+    }
+
+    /// Takes back what was lent; none, unless somebody has come to write in the meantime.
+    pub(super) fn take_back(&self, connection: Connection) -> Option<Connection> {
+        let mut slot = self.slot();
+        if slot.taken || slot.connection.is_some() {
+            return Some(connection);
+        }
+        slot.connection = Some(connection);
+        None
+    }
+
     fn slot(&self) -> MutexGuard<'_, Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -171,6 +171,11 @@ impl SqliteStore {
         Ok(opened)
     }
 
+    #[cfg(test)]
+    fn put_opened(&self, opened: Opened) {
+        *self.slot() = Some(Arc::new(opened));
+    }
+
     /// The open file; if it could only be read so far, it is tried anew.
     fn writable(&self) -> Answer<Arc<Opened>> {
         let opened = self.opened()?;

@@ -48,6 +48,9 @@ pub(super) struct Opened {
     /// Opened by the first transaction that writes.
     high: OnceLock<High>,
     gate: Gate,
+    /// Two calls have met at the gate: from then on reads have connections of their own. Until then they use the one
+    /// that writes, as another one would cost a short command, or a server with one agent, more than it gives.
+    have_met: AtomicBool,
     readers: Mutex<Vec<Connection>>,
     /// Never writes, so that its data version counts every commit, those of this process too.
     watcher: Mutex<Option<Connection>>,
@@ -69,9 +72,24 @@ impl Opened {
         let log = needs_log.then(|| Log::open(&place)).transpose()?;
         let gate = Gate::holding(connection);
         let (readers, watcher, bell) = (Mutex::default(), Mutex::default(), Bell::default());
-        let (label, spent) = (label.to_owned(), AtomicBool::new(false));
-        let high = OnceLock::new();
-        Ok(Self { label, place, options, access, id, log, high, gate, readers, watcher, version_base, bell, spent })
+        let (have_met, spent) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (label, high) = (label.to_owned(), OnceLock::new());
+        Ok(Self {
+            label,
+            place,
+            options,
+            access,
+            id,
+            log,
+            high,
+            gate,
+            have_met,
+            readers,
+            watcher,
+            version_base,
+            bell,
+            spent,
+        })
     }
 
     /// Shows the connection that writes while nobody has the turn.
@@ -95,11 +113,11 @@ impl Opened {
             return self.told(Err(Fault::Moved));
         }
         let patience = Patience::of(self.options.deadline);
-        let connection = self.told(self.reader(&patience))?;
+        let Reader { connection, is_lent } = self.told(self.reader(&patience))?;
         let begun = self.told(self.begin(BEGIN, &connection, About::list(list), now, &patience));
         let result = begun.and_then(|scope| f(&scope));
         if connection.prepare_cached(ROLLBACK).and_then(|mut end| end.execute([])).is_ok() {
-            self.keep(connection);
+            self.put_back(Reader { connection, is_lent });
         }
         result
     }
@@ -108,7 +126,8 @@ impl Opened {
         &self.place
     }
 
-    /// Runs a write transaction; what it did is durable when this returns. In a store that lost acknowledged changes it
+    /// Runs a write transaction; what it did is durable when this returns, except for who is
+    /// alive. In a store that lost acknowledged changes it
     /// is refused, unless that is accepted.
     pub(super) fn transact(
         &self,
@@ -118,7 +137,7 @@ impl Opened {
         f: &mut dyn FnMut(&mut Scope<'_>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let patience = Patience::of(self.options.deadline);
-        let wrote = {
+        let lasting = {
             let turn = self.told(self.turn(&patience))?;
             let before = turn.total_changes();
             let scope = self.told(self.begin(BEGIN_IMMEDIATE, &turn, about, now, &patience));
@@ -130,9 +149,9 @@ impl Opened {
             let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
             result.inspect_err(|_| roll_back(&turn))?;
             let newer = (scope.seq.get() > seq).then(|| (high, scope.seq.get(), scope.epoch.get()));
-            (turn.total_changes() != before).then_some(newer)
+            (turn.total_changes() - before > scope.fleeting()).then_some(newer)
         };
-        let Some(newer) = wrote else { return Ok(()) };
+        let Some(newer) = lasting else { return Ok(()) };
         self.told(self.make_durable())?;
         if let Some((high, seq, epoch)) = newer {
             high.note(seq, epoch, self.options.durability);
@@ -193,13 +212,27 @@ impl Opened {
         self.gate.enter(patience, || open::writer(&self.place, &self.options, patience))
     }
 
-    fn reader(&self, patience: &Patience) -> Answer<Connection> {
-        match &self.access {
-            Access::ReadOnly(_) => open::reader_of_protected(&self.place),
-            Access::Full => match self.pool().pop() {
-                Some(connection) => Ok(connection),
-                None => open::reader(&self.place, &self.options, patience),
-            },
+    fn reader(&self, patience: &Patience) -> Answer<Reader> {
+        if self.access != Access::Full {
+            let connection = open::reader_of_protected(&self.place)?;
+            return Ok(Reader { connection, is_lent: false });
+        }
+        if !self.have_met.load(Ordering::SeqCst) {
+            if let Some(connection) = self.gate.lend() {
+                return Ok(Reader { connection, is_lent: true });
+            }
+            self.have_met.store(true, Ordering::SeqCst);
+        }
+        let kept = self.pool().pop();
+        let connection = kept.map_or_else(|| open::reader(&self.place, &self.options, patience), Ok)?;
+        Ok(Reader { connection, is_lent: false })
+    }
+
+    fn put_back(&self, reader: Reader) {
+        let left = if reader.is_lent { self.gate.take_back(reader.connection) } else { Some(reader.connection) };
+        if let Some(connection) = left {
+            self.have_met.fetch_or(reader.is_lent, Ordering::SeqCst);
+            self.keep(connection);
         }
     }
 
@@ -237,6 +270,12 @@ impl Opened {
     fn told<T>(&self, answer: Answer<T>) -> Result<T, StoreError> {
         answer.map_err(|fault| fault.told(&self.label))
     }
+}
+
+/// A connection to read on, and whether it is the one that writes.
+struct Reader {
+    connection: Connection,
+    is_lent: bool,
 }
 
 /// What is left undone is undone when the connection is closed, at the latest.
@@ -304,6 +343,46 @@ mod tests {
         limit(10 * pages);
         register(&store, n).unwrap();
         assert_eq!((sessions(&store), store.check().unwrap()), (n + 1, Vec::new()));
+    }
+
+    #[test]
+    fn who_is_alive_is_not_flushed_and_everything_else_is() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        register(&SqliteStore::open(&path, SqliteOptions::default()).unwrap(), 0).unwrap();
+        let store = SqliteStore::lazy(&path, SqliteOptions::default());
+        let mut opened = Opened::new(&path, "", SqliteOptions::default(), 0).unwrap();
+        opened.log = Some(Log::that_cannot_be_flushed(&opened.place));
+        store.put_opened(opened);
+        register(&store, 0).unwrap();
+        let until = Timestamp::from_millis(99);
+        write_with(&store, None, |tx| Ok(tx.extend_sessions("t", until)?)).unwrap();
+        // A name that was never seen outlives its session.
+        assert!(register(&store, 1).unwrap_err().to_string().contains("reached the disk"));
+    }
+
+    #[test]
+    fn reads_share_the_one_connection_until_two_calls_meet() {
+        let home = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(home.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
+        let opened = store.opened().unwrap();
+        let kept = || opened.pool().len();
+        let look = || read_with(&store, None, |snapshot| snapshot.lists()).unwrap().len();
+        register(&store, 0).unwrap();
+        assert_eq!((look(), look(), kept()), (0, 0, 0));
+        assert_eq!(write_with(&store, None, |_| Ok(look())).unwrap(), 0);
+        assert_eq!(kept(), 1);
+    }
+
+    #[test]
+    fn who_writes_does_not_wait_for_a_read_that_shares_its_connection() {
+        let home = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(home.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
+        let kept = || store.opened().unwrap().pool().len();
+        read_with(&store, None, |_| Ok(register(&store, 1))).unwrap().unwrap();
+        assert_eq!(kept(), 1);
+        read_with(&store, None, |_| Ok(register(&store, 2))).unwrap().unwrap();
+        assert_eq!(kept(), 1);
     }
 
     #[test]

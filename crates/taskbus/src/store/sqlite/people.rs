@@ -73,8 +73,7 @@ impl Scope<'_> {
         let SessionRow { token, context, client, pid, .. } = session;
         // Start times may need all 64 bits, of which SQLite has a sign.
         let harness = session.harness.map(|harness| (harness.pid, harness.start.cast_signed())).unzip();
-        self.run(PUT_SESSION, params![name, token, alive, since, context, client, pid, harness.0, harness.1])?;
-        Ok(())
+        self.run_fleeting(PUT_SESSION, params![name, token, alive, since, context, client, pid, harness.0, harness.1])
     }
 
     pub(super) fn session_of(&self, name: &Identity) -> Answer<Option<SessionRow>> {
@@ -94,14 +93,13 @@ impl Scope<'_> {
     pub(super) fn extend(&self, token: &str, alive_until: Timestamp) -> Answer<usize> {
         self.alive.take();
         let count: i64 = self.one(OF_TOKEN, [token], |row| row.get(0))?.unwrap_or(0);
-        self.run(EXTEND, (token, alive_until.as_millis()))?;
+        self.run_fleeting(EXTEND, (token, alive_until.as_millis()))?;
         usize::try_from(count).map_err(|_| Fault::Damaged("a negative count".to_owned()))
     }
 
     pub(super) fn end(&self, token: &str) -> Answer<()> {
         self.alive.take();
-        self.run(END, [token])?;
-        Ok(())
+        self.run_fleeting(END, [token])
     }
 
     pub(super) fn receipt_of(&self, sender: &Identity, key: &Key, now: Timestamp) -> Answer<Option<ReceiptRow>> {

@@ -85,6 +85,8 @@ pub(super) struct Scope<'c> {
     pub(super) accepted: Cell<Option<Accepted>>,
     /// None in a transaction that only reads.
     pub(super) pending: Option<RefCell<Pending>>,
+    /// How many rows were changed that need not outlive a power cut.
+    fleeting: Cell<u64>,
     /// Names looked up so far.
     names: RefCell<Vec<(Identity, i64)>>,
     /// The one task that was found ready: the decision asks for it next.
@@ -175,6 +177,7 @@ impl<'c> Scope<'c> {
             accepted: Cell::new(None),
             head: Cell::new(head),
             pending: writes.then(RefCell::default),
+            fleeting: Cell::new(0),
             names: RefCell::default(),
             expected: RefCell::default(),
             alive: RefCell::default(),
@@ -317,6 +320,18 @@ impl<'c> Scope<'c> {
     /// Runs a statement; says how many rows it changed.
     pub(super) fn run(&self, sql: &str, params: impl Params) -> Answer<usize> {
         Ok(self.connection.prepare_cached(sql)?.execute(params)?)
+    }
+
+    /// Runs a statement about who is alive: a power cut ends every process of which its rows tell.
+    pub(super) fn run_fleeting(&self, sql: &str, params: impl Params) -> Answer<()> {
+        let count = self.run(sql, params)?;
+        self.fleeting.set(self.fleeting.get() + count as u64);
+        Ok(())
+    }
+
+    /// How many rows were changed that need not outlive a power cut.
+    pub(super) fn fleeting(&self) -> u64 {
+        self.fleeting.get()
     }
 }
 
