@@ -10,6 +10,7 @@ use taskbus_core::task::Status;
 
 use super::bus::args as bus;
 use super::hook::Event;
+use super::late::Late;
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
 use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp, Torture, TortureWorker};
 use crate::setup::CLIENTS;
@@ -60,32 +61,32 @@ pub(crate) enum Command {
     #[command(flatten)]
     AtDesk(AtDesk),
     /// Serve the tools to an agent over standard input and output (MCP)
-    Mcp(Mcp),
+    Mcp(Late<Mcp>),
     /// Watch several worker processes do a plan together, and one of them die
-    Demo(Demo),
+    Demo(Late<Demo>),
     /// Measure what each call costs on this machine, against a bare SQLite transaction
-    Bench(Bench),
+    Bench(Late<Bench>),
     /// Kill, freeze and race many processes on a store of their own, and check that nothing was lost
-    Torture(Torture),
+    Torture(Late<Torture>),
     /// One worker of the torture
     #[command(hide = true)]
-    TortureWorker(TortureWorker),
+    TortureWorker(Late<TortureWorker>),
     /// One worker of the demo
     #[command(hide = true)]
-    DemoWorker(DemoWorker),
+    DemoWorker(Late<DemoWorker>),
     /// Make this repository known to its agents: their name and channels, in .local/taskbus.json
-    Init(Init),
+    Init(Late<Init>),
     /// Answer a client at a certain moment of its agent; always ends well
     #[command(subcommand)]
-    Hook(Event),
+    Hook(Late<Event>),
     /// Print who to register as in this repository, and how agents work together
     Identity,
     /// Put taskbus into the configuration of a client: the server, hooks, a skill; without a client, say how far each is
-    Setup(Setup),
+    Setup(Late<Setup>),
     /// Have the agents of this repository follow a channel or tags, from their next registration on
-    Subscribe(Follow),
+    Subscribe(Late<Follow>),
     /// Have them follow it no longer
-    Unsubscribe(Follow),
+    Unsubscribe(Late<Follow>),
     /// Check the store and the surroundings
     Doctor(Doctor),
     /// Show the configuration in force, and where each value comes from
@@ -106,58 +107,58 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AtDesk {
     /// Add a task
-    Add(Box<Add>),
+    Add(Late<Box<Add>>),
     /// Add a whole plan: a Markdown checklist or JSON, all of it or nothing
     #[command(after_help = PLAN_HELP)]
-    Plan(Plan),
+    Plan(Late<Plan>),
     /// Take the next ready task, perhaps completing the last one
-    Next(Next),
+    Next(Late<Next>),
     /// Take a certain task
-    Claim(Claim),
+    Claim(Late<Claim>),
     /// Complete a task
-    Done(Done),
+    Done(Late<Done>),
     /// Give a task back
-    Release(Release),
+    Release(Late<Release>),
     /// Change a task
-    Update(Box<Update>),
+    Update(Late<Box<Update>>),
     /// Delete a task; `restore` brings it back
-    Rm(Remove),
+    Rm(Late<Remove>),
     /// Bring a deleted task back
-    Restore(One),
+    Restore(Late<One>),
     /// Show a task whole
-    Show(Show),
+    Show(Late<Show>),
     /// List tasks, page by page
-    List(List),
+    List(Late<List>),
     /// List all tasks as a tree
-    Tree(List),
+    Tree(Late<List>),
     /// List the tasks that can be started now
-    Ready(List),
+    Ready(Late<List>),
     /// List the tasks that wait for others
-    Blocked(List),
+    Blocked(Late<List>),
     /// Say why a task cannot be started
-    Why(One),
+    Why(Late<One>),
     /// Show what happened to a task
-    Log(One),
+    Log(Late<One>),
     /// Wait for a message, or until a task is ready
     #[command(after_help = WAIT_HELP)]
-    Wait(bus::Wait),
+    Wait(Late<bus::Wait>),
     /// Keep the list and a task directory of Claude Code in step, both ways, until told to end
     #[command(after_help = MIRROR_HELP)]
-    Mirror(Mirror),
+    Mirror(Late<Mirror>),
     /// Send a message to a channel, or to one agent
-    Send(Box<bus::Send>),
+    Send(Late<Box<bus::Send>>),
     /// Receive what is new
-    Recv(bus::Recv),
+    Recv(Late<bus::Recv>),
     /// Show the channels there are
     Channels,
     /// Make, delete, hear or read a channel
     #[command(subcommand)]
-    Channel(bus::Channel),
+    Channel(Late<bus::Channel>),
     /// Keep, show, edit or delete a memory
     #[command(subcommand)]
-    Memory(bus::Memory),
+    Memory(Late<bus::Memory>),
     /// Find messages, memories and tasks
-    Search(Box<bus::Search>),
+    Search(Late<Box<bus::Search>>),
     /// Empty the store, after asking
     Reset,
     /// Show the task lists there are

@@ -16,6 +16,7 @@ mod import;
 mod init;
 mod input;
 mod json;
+mod late;
 mod mirror;
 mod next;
 mod panel;
@@ -30,7 +31,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
 use taskbus::store::View;
 
@@ -49,7 +49,7 @@ pub(crate) fn main(doors: &Doors) -> ExitCode {
 }
 
 fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure> {
-    let Cli { globals, command } = match Cli::try_parse_from(args) {
+    let Cli { globals, command } = match late::parse(args) {
         Ok(cli) => cli,
         // A client that knows more moments than this program must not be stopped by that.
         Err(_) if args.get(1).is_some_and(|arg| arg == "hook") && args.len() > 2 && !wants_help(args) => {
@@ -64,7 +64,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
         Command::Torture(torture) => (doors.torture)(&globals, &torture)?,
         Command::Demo(demo) => (doors.demo)(&globals, &demo)?,
         Command::Bench(bench) => (doors.bench)(&globals, &bench)?,
-        Command::Hook(event) => return Ok(hook::run(&globals, event)),
+        Command::Hook(event) => return Ok(hook::run(&globals, event.0)),
         Command::Init(wish) => init::init(globals, &wish)?,
         Command::Identity => identity::identity()?,
         Command::Setup(wish) => setup::setup(&wish)?,
@@ -84,15 +84,15 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
 
 fn at_desk(desk: &Desk, command: AtDesk, json: bool) -> Result<Box<dyn Report>, Failure> {
     match command {
-        AtDesk::Add(add) => change::add(desk, *add),
+        AtDesk::Add(add) => change::add(desk, *add.0),
         AtDesk::Plan(plan) => import::import(desk, &plan),
-        AtDesk::Claim(claim) => change::claim(desk, claim),
-        AtDesk::Done(done) => change::done(desk, done),
-        AtDesk::Release(release) => change::release(desk, release),
+        AtDesk::Claim(claim) => change::claim(desk, claim.0),
+        AtDesk::Done(done) => change::done(desk, done.0),
+        AtDesk::Release(release) => change::release(desk, release.0),
         AtDesk::Update(update) => change::update(desk, &update),
-        AtDesk::Rm(remove) => change::remove(desk, remove),
-        AtDesk::Restore(one) => change::restore(desk, one),
-        AtDesk::Next(next) => next::next(desk, next),
+        AtDesk::Rm(remove) => change::remove(desk, remove.0),
+        AtDesk::Restore(one) => change::restore(desk, one.0),
+        AtDesk::Next(next) => next::next(desk, next.0),
         AtDesk::Wait(wait) if wait.events => panel::events(desk, wait_time(&wait)),
         AtDesk::Wait(wait) if wait.ready => next::wait(desk, wait_time(&wait)),
         AtDesk::Wait(wait) => bus::wait::wait(desk, &wait),
@@ -179,7 +179,7 @@ fn before_dashes(args: &[OsString]) -> impl Iterator<Item = &OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
+    use clap::{CommandFactory as _, Parser as _};
     use proptest::prelude::*;
 
     #[test]
