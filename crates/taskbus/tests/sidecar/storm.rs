@@ -47,9 +47,17 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 const SIGKILL: i32 = 9;
 
-/// What a worker is told: the file, which one it is, its first operation, the one after its last, and whether it is to
-/// take the lock; one a line.
+/// What a worker is told: the file, which one it is, its first operation, the one after its last, and which lock it is
+/// to take; one a line.
 const ORDERS: &str = "TASKBUS_TEST_STORM";
+
+/// Which lock is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Locking {
+    Kernel,
+    Stolen,
+    None,
+}
 
 /// A task as somebody was told it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,15 +96,20 @@ fn worker() {
     let Ok(orders) = std::env::var(ORDERS) else { return };
     let words: Vec<&str> = orders.lines().collect();
     let [worker, first, last] = [1, 2, 3].map(|at| words[at].parse::<usize>().unwrap());
-    let mut worker = Worker::new(worker as u64, first as u64, store(Path::new(words[0]), words[4] == "true"));
+    let known = [Locking::Kernel, Locking::Stolen, Locking::None];
+    let locking = known.into_iter().find(|locking| format!("{locking:?}") == words[4]).unwrap();
+    let mut worker = Worker::new(worker as u64, first as u64, store(Path::new(words[0]), locking));
     for number in first..last {
         worker.operate(number);
     }
 }
 
-fn store(path: &Path, locks: bool) -> Arc<dyn Store> {
+fn store(path: &Path, locking: Locking) -> Arc<dyn Store> {
     let sidecar = Sidecar::at(path, Options::default()).unwrap();
-    if locks { Arc::new(Small::new(sidecar).unwrap()) } else { Arc::new(Small::new(Unlocked(sidecar)).unwrap()) }
+    match locking {
+        Locking::Kernel => Arc::new(Small::new(sidecar).unwrap()),
+        other => Arc::new(Small::new(Unlocked { sidecar, steals: other == Locking::Stolen }).unwrap()),
+    }
 }
 
 /// Says something in one piece.
@@ -186,7 +199,7 @@ type Heard = (usize, Option<Said>);
 struct Storm {
     path: PathBuf,
     operations: usize,
-    locks: bool,
+    locking: Locking,
     tell: Sender<Heard>,
     children: Vec<Child>,
     dice: usize,
@@ -213,7 +226,7 @@ impl Storm {
     }
 
     fn orders(&self, worker: usize, first: usize) -> String {
-        format!("{}\n{worker}\n{first}\n{}\n{}", self.path.display(), self.operations, self.locks)
+        format!("{}\n{worker}\n{first}\n{}\n{:?}", self.path.display(), self.operations, self.locking)
     }
 
     fn kill_somebody(&mut self) {
@@ -246,9 +259,9 @@ struct At {
 }
 
 /// All workers from start to end, and how many reads saw a whole file meanwhile.
-fn blow(path: &Path, operations: usize, locks: bool) -> (Told, usize) {
+fn blow(path: &Path, operations: usize, locking: Locking) -> (Told, usize) {
     let (tell, hear) = channel();
-    let mut storm = Storm { path: path.to_owned(), operations, locks, tell, children: Vec::new(), dice: 0 };
+    let mut storm = Storm { path: path.to_owned(), operations, locking, tell, children: Vec::new(), dice: 0 };
     storm.children = (0..WORKERS).map(|worker| storm.start(worker, 0)).collect();
     let done = AtomicBool::new(false);
     let (told, reads) = std::thread::scope(|scope| {
@@ -264,7 +277,7 @@ fn blow(path: &Path, operations: usize, locks: bool) -> (Told, usize) {
 fn eight_processes_that_are_killed_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s1.tasks.json");
-    let (told, reads) = blow(&path, OPERATIONS, true);
+    let (told, reads) = blow(&path, OPERATIONS, Locking::Kernel);
     println!(
         "{} operations acknowledged, {} refused, {} processes killed, {} tasks made; {reads} reads saw a whole file",
         told.acknowledged,
@@ -279,14 +292,24 @@ fn eight_processes_that_are_killed_lose_nothing() {
     assert!(left.len() <= 3, "beside the file and its lock at most what the last killed writer left: {left:?}");
 }
 
-#[test]
-fn eight_processes_without_the_lock_are_seen_to_lose() {
+#[track_caller]
+fn loses(locking: Locking) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s1.tasks.json");
-    let (told, _) = blow(&path, UNLOCKED_OPERATIONS, false);
+    let (told, _) = blow(&path, UNLOCKED_OPERATIONS, locking);
     let wrongs = wrongs(&path, &told);
-    println!("without the lock: {} operations acknowledged, {} wrongs", told.acknowledged, wrongs.len());
-    assert!(wrongs.iter().any(|wrong| wrong.contains("was acknowledged")), "{wrongs:?}");
+    let acknowledged = wrongs.iter().any(|wrong| wrong.contains("was acknowledged"));
+    assert!(acknowledged, "{locking:?}: of {} acknowledged operations none was lost: {wrongs:?}", told.acknowledged);
+}
+
+#[test]
+fn eight_processes_without_the_lock_are_seen_to_lose() {
+    loses(Locking::None);
+}
+
+#[test]
+fn eight_processes_that_steal_the_lock_are_seen_to_lose() {
+    loses(Locking::Stolen);
 }
 
 /// Listens until every worker has done its operations, and kills one now and then.
