@@ -38,6 +38,30 @@ impl Phase {
         *self.counts.entry(what).or_default() += count;
     }
 
+    /// The same phase of another round. Times and shares are as bad as the worse of both; all else adds up.
+    fn add(&mut self, other: Phase) {
+        self.took += other.took;
+        for (what, count) in other.counts {
+            let Some(so_far) = self.counts.get_mut(what) else {
+                self.counts.insert(what, count);
+                continue;
+            };
+            *so_far = match what {
+                _ if what.ends_with("µs") => count.max(*so_far),
+                _ if what.starts_with("of 1000 ") => count.min(*so_far),
+                _ => *so_far + count,
+            };
+        }
+        for (what, goal) in other.goals {
+            match self.goals.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, so_far)) if !what.starts_with("of 1000 ") => *so_far += goal,
+                Some(_) => {}
+                None => self.goals.push((what, goal)),
+            }
+        }
+        self.wrongs.extend(other.wrongs);
+    }
+
     fn counted(&self, what: &str) -> u64 {
         self.counts.get(what).copied().unwrap_or(0)
     }
@@ -71,6 +95,16 @@ pub(super) struct TortureReport {
 }
 
 impl TortureReport {
+    /// The phases of another round.
+    pub(super) fn add(&mut self, round: Vec<Phase>) {
+        for phase in round {
+            match self.phases.iter_mut().find(|known| known.name == phase.name) {
+                Some(known) => known.add(phase),
+                None => self.phases.push(phase),
+            }
+        }
+    }
+
     /// Whether nothing is wrong.
     pub(super) fn ok(&self) -> bool {
         self.phases.iter().all(|phase| phase.wrongs.is_empty())
@@ -148,5 +182,33 @@ impl Report for TortureReport {
 
     fn exit(&self) -> u8 {
         if self.ok() { DONE } else { REFUSED }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_add_up_and_shares_do_not() {
+        let round = |killed, quick| {
+            let mut phase = Phase::new("a");
+            phase.counts = BTreeMap::from([("killed", killed), ("of 1000 writes", quick), ("longest µs", quick)]);
+            phase.goals = vec![("killed", 5), ("of 1000 writes", 990)];
+            phase
+        };
+        let (replay, phases, elsewhere, evidence) = (String::new(), Vec::new(), Vec::new(), None);
+        let mut report = TortureReport { seed: 1, replay, phases, elsewhere, evidence };
+        report.add(vec![round(4, 999)]);
+        report.add(vec![round(7, 991)]);
+        let phase = &report.phases[0];
+        assert_eq!(["killed", "of 1000 writes", "longest µs"].map(|what| phase.counted(what)), [11, 991, 999]);
+        assert_eq!(
+            (phase.goals.as_slice(), phase.missed().count()),
+            (&[("killed", 10), ("of 1000 writes", 990)][..], 0)
+        );
+        assert!(report.ok());
+        report.add(vec![Phase { wrongs: vec!["x".to_owned()], ..Phase::new("a") }]);
+        assert!(!report.ok() && report.words(None).contains("NOT all of it held"));
     }
 }
