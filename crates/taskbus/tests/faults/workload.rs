@@ -10,12 +10,13 @@ use std::sync::Arc;
 use taskbus::answer::Answer;
 use taskbus::engine::{Engine, Error, Limits, Registration, Request, Span};
 use taskbus::store::sqlite::{Durability, SqliteOptions, SqliteStore};
-use taskbus::store::{Snapshot, Store as _, StoreError};
+use taskbus::store::{Snapshot, Store as _, StoreError, write_with};
 use taskbus_core::command::{Command, Draft, Patch};
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Key, ListName};
 use taskbus_core::neighbourhood::ListRules;
 use taskbus_core::text::{Body, Note, Subject};
+use taskbus_core::time::Timestamp;
 
 /// What a process is told by its environment.
 pub(crate) const ORDERS: &str = "TASKBUS_TEST_FAULTS";
@@ -214,8 +215,7 @@ impl Acks {
 
 /// What is wrong with the store in a directory, where this was acknowledged.
 pub(crate) fn wrongs(dir: &Path, acks: &Acks) -> Vec<String> {
-    let options = SqliteOptions { durability: Durability::Relaxed, ..SqliteOptions::default() };
-    let store = match SqliteStore::open(dir.join(STORE), options) {
+    let store = match SqliteStore::open(dir.join(STORE), SqliteOptions::default()) {
         Ok(store) => store,
         Err(error) => return vec![format!("it cannot be opened: {error}")],
     };
@@ -229,6 +229,8 @@ pub(crate) fn wrongs(dir: &Path, acks: &Acks) -> Vec<String> {
         Ok(())
     });
     wrongs.extend(read.err().map(|error| format!("it cannot be read: {error}")));
+    let written = write_with(&store, None, |tx| Ok(tx.drop_receipts(Timestamp::from_millis(0), 1)?));
+    wrongs.extend(written.err().map(|error| format!("it cannot be written: {error}")));
     wrongs
 }
 
