@@ -9,6 +9,7 @@ mod bus_questions;
 mod chain;
 mod contention;
 mod files;
+mod flips;
 mod hostile;
 mod model;
 mod rollback;
