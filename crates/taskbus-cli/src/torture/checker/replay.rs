@@ -63,8 +63,7 @@ impl<'a> Replay<'a> {
     fn step(&mut self, findings: &mut Findings) {
         let row = &self.rows[self.at];
         let Some(telling) = self.telling() else { return self.give_back(findings) };
-        let Some(act) = row.task.updated.by.as_ref().and_then(|by| self.author(by, &self.rows[telling], findings))
-        else {
+        let Some(act) = row.task.updated.by.as_ref().and_then(|by| self.author(by, &self.rows[telling])) else {
             let (by, id) = (&row.task.updated.by, &row.task.id);
             findings.wrong(
                 Kind::Unexpected,
@@ -72,11 +71,15 @@ impl<'a> Replay<'a> {
             );
             return self.skip(telling);
         };
+        if self.is_of_a_look(telling, act) {
+            return self.give_back(findings);
+        }
         let from = self.at;
         if let Err((kind, words)) = self.run(act) {
             findings.wrong(kind, format!("{}: {:?} at {}: {words}", act.begin.number.mark(), act.begin.deed, row.seq));
             self.skip(telling);
         }
+        self.has_met(act, findings);
         findings.count(if act.told().is_some() { "acknowledged" } else { "recovered" });
         self.written.insert(act.begin.number, from..self.at);
     }
@@ -90,13 +93,26 @@ impl<'a> Replay<'a> {
         run.enumerate().find(|(_, row)| tells(row)).map(|(ahead, _)| self.at + ahead)
     }
 
-    /// The next deed of this name that wrote such a revision. What stands before it was met nowhere: it may have come to
-    /// nothing if nobody was told of it, else it is lost.
-    fn author(&mut self, by: &Identity, row: &RevisionRow, findings: &mut Findings) -> Option<&'a Act> {
-        let open = self.open.get_mut(by)?;
-        let place = open.iter().position(|act| is_of(row, act))?;
-        open.drain(..place).for_each(|act| met_nowhere(act, findings));
-        open.pop_front()
+    /// The next deed of this name that wrote such a revision.
+    fn author(&self, by: &Identity, row: &RevisionRow) -> Option<&'a Act> {
+        self.open.get(by)?.iter().find(|act| is_of(row, act)).copied()
+    }
+
+    /// The deed has been met. What stands before it was met nowhere: it may have come to nothing if nobody was told of
+    /// it, else it is lost.
+    fn has_met(&mut self, act: &Act, findings: &mut Findings) {
+        let Some(open) = self.open.get_mut(&act.begin.caller) else { return };
+        let place = open.iter().position(|other| other.begin.number == act.begin.number);
+        open.drain(..place.unwrap_or(0)).for_each(|other| met_nowhere(other, findings));
+        open.pop_front();
+    }
+
+    /// Whether a task was given back by a look of the same name, in the same millisecond, before the deed: a deed gives
+    /// back by itself only what it is about, or all if it takes what comes next.
+    fn is_of_a_look(&self, telling: usize, act: &Act) -> bool {
+        let row = &self.rows[self.at];
+        let about = || self.at + 1 == telling && self.rows[telling].task.id == row.task.id;
+        row.kind == Why::Reclaimed && !matches!(act.begin.deed, Deed::Next { .. }) && !about()
     }
 
     fn run(&mut self, act: &Act) -> Result<(), (Kind, String)> {

@@ -107,6 +107,16 @@ impl Tale {
         outcome
     }
 
+    /// Somebody looks, at the time of the last call, and what is abandoned goes back.
+    fn looks(&mut self, who: &Identity, id: &TaskId) {
+        let facts = Facts { now: Timestamp::from_millis(self.now()), caller: Some(who.clone()) };
+        let minted = self.seq();
+        let mut world = Written { board: &mut self.board, rows: Vec::new(), minted };
+        assert!(decide::reclaim_one(id, &mut world, &facts).unwrap());
+        let rows = world.rows;
+        rows.into_iter().for_each(|change| self.stores(change.kind, change.task, change.note));
+    }
+
     /// A revision is stored, whether the rules allow it or not.
     fn stores(&mut self, kind: Why, task: Task, note: Option<taskbus_core::text::Note>) {
         let seq = self.seq() + 1;
@@ -244,6 +254,21 @@ fn true_stories_hold() {
     let found = tale.holds();
     assert_eq!((found.counted("sent"), found.counted("refused")), (1, 2));
     assert!(found.counted("acknowledged") >= 8, "{:?}", found.counts);
+}
+
+/// Two transactions of one name may be of the same millisecond.
+#[test]
+fn a_look_before_a_deed_is_no_part_of_it() {
+    for deed in [add(), Deed::Next { count: 1, until: 1_700_000_009_000, complete: None }] {
+        let mut tale = Tale::new();
+        let id = tale.adds();
+        tale.claims(&amp(), &id, 15).unwrap();
+        tale.slot += 5;
+        tale.tries(&zed(), deed);
+        tale.looks(&zed(), &id);
+        assert!(tale.happens().is_some());
+        tale.holds();
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use taskbus_core::time::Timestamp;
 
 use super::Outcome;
 use crate::term::failure::Failure;
-use crate::torture::checker::check;
+use crate::torture::checker::{Kind, check};
 use crate::torture::dice::Dice;
 use crate::torture::hand::Hand as _;
 use crate::torture::hand::library::Library;
@@ -28,6 +28,9 @@ const CALLS: u64 = 120;
 /// How often a clock jumps, of a hundred calls.
 const JUMPS_PERCENT: u64 = 15;
 const HOUR_MS: i64 = 3_600_000;
+/// Sessions end by the clock on the wall: to one whose clock is ahead, the owner of a task may look dead, and the task goes
+/// back before its lease is over. Whether that was right cannot be told from the revisions.
+const OF_OWNERS: [Kind; 2] = [Kind::Owner, Kind::Unruly];
 
 /// A clock that is wrong by so many milliseconds.
 #[derive(Debug, Default)]
@@ -45,7 +48,7 @@ struct Client {
     mind: Mind,
 }
 
-/// Everything that is written under such clocks is as the rules want it, each at the time that its writer believed in.
+/// Whatever the clocks say, nothing acknowledged is lost, nobody's late write is taken, and every number goes up.
 pub(super) fn jumps(place: &Place, dice: &mut Dice) -> Outcome {
     let path = place.store("clock");
     let names: Vec<Identity> = (0..CLIENTS).map(place::name).collect();
@@ -64,7 +67,8 @@ pub(super) fn jumps(place: &Place, dice: &mut Dice) -> Outcome {
     drop(clients);
     let mut wrongs = collect::verify(&path)?;
     let findings = check(&collect::history_of(&path, RULES, &[], lines)?);
-    wrongs.extend(findings.violations.iter().map(ToString::to_string));
+    let told = findings.violations.iter().filter(|violation| !OF_OWNERS.contains(&violation.kind));
+    wrongs.extend(told.map(ToString::to_string));
     Ok((CLIENTS * CALLS, wrongs))
 }
 

@@ -103,34 +103,55 @@ fn check_left(
     fs::remove_file(path).map_err(failed(path))
 }
 
-/// A flipped bit is told, or it changes nothing that was acknowledged.
+/// A flipped bit, in the file or in its log, is told, or it changes nothing that was acknowledged.
 pub(super) fn flipped(place: &Place, dice: &mut Dice) -> Outcome {
     let (bytes, tasks) = whole_file(place, "unflipped")?;
+    let in_file = flip_bits(place, "", &[("", bytes)], &tasks, dice)?;
+    let path = place.store("logged");
+    let (mut library, mut number) = (client(&path, SqliteOptions::default())?, first_number());
+    let tasks = make_some(&mut library, &mut number, TASKS)?;
+    let read = |ending| Ok::<_, Failure>((ending, fs::read(beside(&path, ending)).map_err(failed(&path))?));
+    let in_log = flip_bits(place, LOG, &[read("")?, read(LOG)?, read("-high")?], &tasks, dice)?;
+    Ok((in_file.0 + in_log.0, [in_file.1, in_log.1].concat()))
+}
+
+const LOG: &str = "-wal";
+
+/// Flips bits of the file with this ending, one in each copy of a store.
+fn flip_bits(place: &Place, ending: &str, files: &[(&str, Vec<u8>)], tasks: &[Seen], dice: &mut Dice) -> Outcome {
     let (mut held, mut wrongs) = (0, Vec::new());
+    let path = place.store("flipped");
     for _ in 0..FLIPS {
-        let bit = dice.below(bytes.len() as u64 * 8);
-        let mut flipped = bytes.clone();
-        flipped[usize::try_from(bit / 8).unwrap_or(0)] ^= 1 << (bit % 8);
-        let path = place.store("flipped");
-        fs::write(&path, &flipped).map_err(failed(&path))?;
-        match silently_wrong(&path, &tasks) {
-            Ok(None) => held += 1,
-            Ok(Some(words)) => wrongs.push(format!("bit {bit}: {words}")),
-            Err(_told) => held += 1,
+        let mut bit = 0;
+        for (which, bytes) in files {
+            let mut bytes = bytes.clone();
+            if *which == ending {
+                bit = dice.below(bytes.len() as u64 * 8);
+                bytes[usize::try_from(bit / 8).unwrap_or(0)] ^= 1 << (bit % 8);
+            }
+            fs::write(beside(&path, which), bytes).map_err(failed(&path))?;
         }
-        for ending in ["", "-wal", "-shm", "-journal"] {
+        match silently_wrong(&path, tasks) {
+            Ok(Some(words)) => wrongs.push(format!("bit {bit} of the file{ending}: {words}")),
+            Ok(None) | Err(_) => held += 1,
+        }
+        for ending in ["", LOG, "-shm", "-journal", "-high"] {
             let _none = fs::remove_file(beside(&path, ending));
         }
     }
     Ok((held, wrongs))
 }
 
-/// What is gone although nothing was told.
+/// What is gone although nothing was told: not by reading, and not to whoever wants to write.
 fn silently_wrong(path: &Path, tasks: &[Seen]) -> Result<Option<String>, Failure> {
     if !collect::verify(path)?.is_empty() {
         return Ok(None);
     }
-    Ok(missing(path, tasks)?.into_iter().next())
+    let gone = missing(path, tasks)?.into_iter().next();
+    if gone.is_some() {
+        drop(client(path, SqliteOptions::default())?);
+    }
+    Ok(gone)
 }
 
 /// What a killed process may leave beside a store does not keep the next one from it.
