@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use taskbus::store::sqlite::{Recorded, SqliteOptions, SqliteStore};
-use taskbus::store::{PageQuery, StoreError, read_with};
+use taskbus::store::sqlite::{Journal, Recorded, SqliteOptions, SqliteStore};
+use taskbus::store::{Abort, PageQuery, StoreError, read_with};
 
 use crate::support::{Home, at, create, list, try_create};
 
@@ -140,6 +140,21 @@ fn nobody_may_be_in_the_store_meanwhile() {
     create(&other, |_| {});
     drop(other);
     assert_eq!(lazy(&home).restore_backup(&copy).unwrap().verdict.tasks, 3);
+}
+
+/// Without a log an idle one holds no lock that could be seen.
+#[test]
+fn who_was_not_seen_is_told_that_the_store_was_moved() {
+    let home = Home::new();
+    let copy = backed_up(&home);
+    let options = SqliteOptions { journal: Journal::Rollback, ..SqliteOptions::default() };
+    let idle = SqliteStore::open(&home.path, options).unwrap();
+    assert_eq!(tasks(&idle), 5);
+    let restored = lazy(&home).restore_backup(&copy).unwrap();
+    let error = try_create(&idle, |_| {}).unwrap_err();
+    assert!(matches!(error, Abort::Failed(StoreError::Moved { .. })), "{error:?}");
+    drop(idle);
+    assert_eq!((tasks(&open(&home.path)), tasks(&open(&restored.aside.unwrap()))), (3, 5));
 }
 
 #[test]

@@ -145,7 +145,9 @@ impl Opened {
             let high = self.told(self.high(&scope)).inspect_err(|_| roll_back(&turn))?;
             let seq = scope.seq.get();
             let standing = high.judge(seq, scope.epoch.get());
-            self.told(scope.guard(standing, accept)).inspect_err(|_| roll_back(&turn))?;
+            // Whose file was replaced is behind the new one's numbers, too.
+            let guarded = scope.guard(standing, accept).or_else(|fault| self.check_in_place().and(Err(fault)));
+            self.told(guarded).inspect_err(|_| roll_back(&turn))?;
             let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
             result.inspect_err(|_| roll_back(&turn))?;
             let newer = (scope.seq.get() > seq).then(|| (high, scope.seq.get(), scope.epoch.get()));
