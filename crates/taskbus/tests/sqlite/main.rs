@@ -7,6 +7,7 @@ mod bus_files;
 mod bus_model;
 mod bus_questions;
 mod chain;
+mod checkpoints;
 mod contention;
 mod files;
 mod flips;

@@ -3,12 +3,13 @@
 //! ```text
 //!  SqliteStore ── opens on first use ──▶ Opened: the gate to the one connection that writes, a few that read
 //!    write: gate ─ BEGIN IMMEDIATE ─ Scope ─ still the same file? ─ COMMIT ─ gate ─ flush the log ─▶ Ok
+//!                                                                      └─ a long log? the thread that moves it
 //!    read:  a connection ─ BEGIN ─ Scope ─ end
 //! ```
 //!
 //! A [`Scope`] is one transaction and answers every question of the seam; what it knows is spread over
-//! the files here by subject. `file`, `open`, `migrate`, `lock`, `durable` and `wait` deal with the file and with others
-//! who use it.
+//! the files here by subject. `file`, `open`, `migrate`, `lock`, `durable`, `checkpoint` and `wait` deal with the file
+//! and with others who use it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +33,7 @@ use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, W
 mod backup;
 mod bus;
 mod chained;
+mod checkpoint;
 mod counters;
 mod durable;
 mod error;

@@ -32,11 +32,11 @@ const TUNE: &str = "
     PRAGMA cell_size_check = ON;
 ";
 
-/// A commit is flushed by the store itself, after the write lock is released; a checkpoint (8 MiB of log) syncs the
-/// log before it touches the file.
+/// A commit is flushed by the store itself, after the write lock is released. Checkpoints are the store's own too; one
+/// syncs the log before it touches the file.
 const LOGGED: &str = "
     PRAGMA synchronous = NORMAL;
-    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = 67108864;
 ";
 const ROLLBACK_DURABLE: &str = "PRAGMA synchronous = FULL;";

@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use taskbus_core::name::ListName;
 use taskbus_core::time::Timestamp;
 
+use super::checkpoint::{Checkpointer, Target};
 use super::durable::Log;
 use super::error::{Answer, Fault};
 use super::file::{FileId, Place};
@@ -47,6 +48,8 @@ pub(super) struct Opened {
     log: Option<Log>,
     /// Opened by the first transaction that writes.
     high: OnceLock<High>,
+    /// None without a log.
+    checkpointer: Option<Checkpointer>,
     gate: Gate,
     /// Two calls have met at the gate: from then on reads have connections of their own. Until then they use the one
     /// that writes, as another one would cost a short command, or a server with one agent, more than it gives.
@@ -65,11 +68,15 @@ impl Opened {
     pub(super) fn new(path: &Path, label: &str, options: SqliteOptions, version_base: u64) -> Answer<Self> {
         let place = Place::find(path)?;
         let before = place.id();
-        let (access, connection) = open::establish(&place, &options)?;
+        let (access, mut connection) = open::establish(&place, &options)?;
         // Somebody may have put another file there in between.
         let id = place.id().filter(|id| before.is_none_or(|before| before == *id)).ok_or(Fault::Moved)?;
         let needs_log = connection.is_some() && options.journal == Journal::Log;
         let log = needs_log.then(|| Log::open(&place)).transpose()?;
+        let checkpointer = needs_log.then(|| Checkpointer::new(Target { place: place.clone(), id, options }));
+        if let (Some(checkpointer), Some(connection)) = (&checkpointer, &mut connection) {
+            checkpointer.listen(connection)?;
+        }
         let gate = Gate::holding(connection);
         let (readers, watcher, bell) = (Mutex::default(), Mutex::default(), Bell::default());
         let (have_met, spent) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -82,6 +89,7 @@ impl Opened {
             id,
             log,
             high,
+            checkpointer,
             gate,
             have_met,
             readers,
@@ -100,7 +108,7 @@ impl Opened {
 
     /// Whether it must be opened anew.
     pub(super) fn is_spent(&self) -> bool {
-        self.spent.load(Ordering::SeqCst)
+        self.spent.load(Ordering::SeqCst) || self.checkpointer.as_ref().is_some_and(Checkpointer::has_failed)
     }
 
     /// Whether it could only be read when it was opened.
@@ -150,6 +158,10 @@ impl Opened {
             self.told(guarded).inspect_err(|_| roll_back(&turn))?;
             let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
             result.inspect_err(|_| roll_back(&turn))?;
+            let wrote = turn.total_changes() != before;
+            if let Some(checkpointer) = self.checkpointer.as_ref().filter(|_| wrote) {
+                checkpointer.committed(&turn);
+            }
             let newer = (scope.seq.get() > seq).then(|| (high, scope.seq.get(), scope.epoch.get()));
             (turn.total_changes() - before > scope.fleeting()).then_some(newer)
         };
@@ -211,7 +223,15 @@ impl Opened {
         if let Access::ReadOnly(reason) = &self.access {
             return Err(Fault::ReadOnly(reason.clone()));
         }
-        self.gate.enter(patience, || open::writer(&self.place, &self.options, patience))
+        self.gate.enter(patience, || self.writer(patience))
+    }
+
+    fn writer(&self, patience: &Patience) -> Answer<Connection> {
+        let mut connection = open::writer(&self.place, &self.options, patience)?;
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.listen(&mut connection)?;
+        }
+        Ok(connection)
     }
 
     fn reader(&self, patience: &Patience) -> Answer<Reader> {
@@ -291,6 +311,10 @@ fn roll_back(connection: &Connection) {
 /// have to wait for; but a long log makes the next one wait.
 impl Drop for Opened {
     fn drop(&mut self) {
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.end();
+            self.gate.with_idle(|connection| checkpointer.leave(connection));
+        }
         let long = std::fs::metadata(self.place.log()).is_ok_and(|log| log.len() > LOG_BYTES_LEFT);
         if long && self.access == Access::Full {
             // The connection that writes has to be the last one.
@@ -345,6 +369,50 @@ mod tests {
         limit(10 * pages);
         register(&store, n).unwrap();
         assert_eq!((sessions(&store), store.check().unwrap()), (n + 1, Vec::new()));
+    }
+
+    /// Writes so much that the log is worth a checkpoint.
+    fn fill_log(store: &SqliteStore) {
+        write_with(store, None, |tx| {
+            for n in 0..5_000 {
+                tx.put_session(&session(format!("agent {n}")))?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_command_starts_no_thread_and_moves_a_long_log_when_it_ends() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        let bytes = || std::fs::metadata(&path).unwrap().len();
+        let (idle, command) = [(); 2].map(|()| SqliteStore::open(&path, SqliteOptions::default()).unwrap()).into();
+        idle.version().unwrap();
+        let before = bytes();
+        fill_log(&command);
+        assert!(!command.opened().unwrap().checkpointer.as_ref().unwrap().has_thread());
+        assert_eq!(bytes(), before);
+        drop(command);
+        assert!(bytes() > before + 8_000_000, "the other one is open, so closing alone moves nothing");
+    }
+
+    #[test]
+    fn the_log_of_a_process_that_writes_on_is_moved_beside_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        let bytes = || std::fs::metadata(&path).unwrap().len();
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        (0..10).for_each(|n| register(&store, n).unwrap());
+        let before = bytes();
+        fill_log(&store);
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        while bytes() < before + 8_000_000 && std::time::Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert!(bytes() > before + 8_000_000);
+        assert!(store.opened().unwrap().checkpointer.as_ref().unwrap().has_thread());
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
     }
 
     #[test]
