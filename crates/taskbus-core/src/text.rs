@@ -164,6 +164,9 @@ pub(crate) fn within(text: &str, max: usize) -> Result<(), TextError> {
 
 /// Refuses C0, DEL, C1, and the line and paragraph separators.
 pub(crate) fn no_control(text: &str) -> Result<(), TextError> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(());
+    }
     refuse(text, |c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 

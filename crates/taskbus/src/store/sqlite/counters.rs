@@ -29,8 +29,9 @@ const ADD_TO_ALL: &str = "
     WHERE id = 0";
 const DUE: &str = "
     SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition = 4 AND not_before <= ?2";
+/// Asked for each condition: for both at once SQLite would make a table of the two.
 const EARLY: &str = "
-    SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition IN (0, 1) AND not_before > ?2";
+    SELECT count(*) FROM tasks INDEXED BY tasks_timed WHERE list = ?1 AND condition = ?3 AND not_before > ?2";
 const PROMOTE: &str = "
     UPDATE tasks SET condition = (owner <> 0) WHERE id IN (
         SELECT id FROM tasks INDEXED BY tasks_timed
@@ -146,8 +147,12 @@ impl Scope<'_> {
             })
         })?;
         let Some(mut tally) = stored else { return Ok(Tally::default()) };
-        let count = |sql| self.one(sql, (list, now.as_millis()), |row| row.get::<_, u64>(0));
-        let (due, early) = (count(DUE)?.unwrap_or(0), count(EARLY)?.unwrap_or(0));
+        let now = now.as_millis();
+        let due = self.one(DUE, (list, now), |row| row.get::<_, u64>(0))?.unwrap_or(0);
+        let mut early = 0;
+        for condition in [Condition::Ready, Condition::Assigned] {
+            early += self.one(EARLY, (list, now, condition.number()), |row| row.get::<_, u64>(0))?.unwrap_or(0);
+        }
         tally.ready = (tally.ready + due).saturating_sub(early);
         tally.deferred = (tally.deferred + early).saturating_sub(due);
         Ok(tally)

@@ -138,10 +138,10 @@ fn read(file: &File, id: &Id) -> Marks {
     let mut bytes = [0; SLOTS * SLOT];
     let mut filled = 0;
     // A file that cannot be read, or is short, says less.
-    while let Ok(more) = file.read_at(&mut bytes[filled..], filled as u64) {
-        filled += more;
-        if more == 0 {
-            break;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], filled as u64) {
+            Ok(more) if more > 0 => filled += more,
+            Ok(_) | Err(_) => break,
         }
     }
     marks(&bytes[..filled], id)

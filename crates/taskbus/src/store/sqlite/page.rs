@@ -16,14 +16,16 @@ use super::scope::{Scope, task_id, task_ids, valid};
 use super::tree::as_limit;
 use crate::store::{Page, PageQuery, Row, View};
 
+const NAME: &str = "SELECT name FROM names WHERE id = ?1";
+
 /// Where a stream reads, and what its index already selects.
 macro_rules! stream {
     ($from:expr, $selected:expr) => {
         Stream {
             rows: concat!(
-                "SELECT t.path, t.id, t.subject, t.condition, n.name, t.parent, t.lost_parent, t.depth, t.open, t.lease,
+                "SELECT t.path, t.id, t.subject, t.condition, t.owner, t.parent, t.lost_parent, t.depth, t.open, t.lease,
                         t.not_before, t.parked, t.labels, t.has_details
-                 FROM ", $from, " LEFT JOIN names n ON n.id = t.owner
+                 FROM ", $from, "
                  WHERE t.list = :list AND ", $selected, " AND t.path > :behind AND t.path < :before
                    AND (:conditions >> t.condition) & 1 AND (t.not_before IS NULL OR t.not_before <= :due)
                    AND (:owner IS NULL OR t.owner = :owner)
@@ -174,7 +176,23 @@ impl Scope<'_> {
         if selection.streams.len() > 1 {
             stored.sort_by(|a, b| a.path.cmp(&b.path));
         }
-        stored.into_iter().take(limit.saturating_add(1)).map(checked).collect()
+        let stored = stored.into_iter().take(limit.saturating_add(1));
+        let mut owners = Vec::new();
+        stored.map(|row| checked(self.owner_of(&row, &mut owners)?, row)).collect()
+    }
+
+    /// The owner of a row: most have none, and few are different.
+    fn owner_of(&self, row: &Stored, known: &mut Vec<(i64, Identity)>) -> Answer<Option<Identity>> {
+        if row.owner == 0 {
+            return Ok(None);
+        }
+        if let Some((_, name)) = known.iter().find(|(id, _)| *id == row.owner) {
+            return Ok(Some(name.clone()));
+        }
+        let found: Option<String> = self.one(NAME, [row.owner], |name| name.get(0))?;
+        let name = found.map(|name| valid(Identity::new(name), "owner")).transpose()?;
+        known.extend(name.clone().map(|name| (row.owner, name)));
+        Ok(name)
     }
 }
 
@@ -242,7 +260,7 @@ struct Stored {
     id: i64,
     subject: String,
     condition: Condition,
-    owner: Option<String>,
+    owner: i64,
     parent: i64,
     lost_parent: Option<i64>,
     depth: i64,
@@ -273,14 +291,14 @@ fn read(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
     })
 }
 
-fn checked(stored: Stored) -> Answer<Row> {
+fn checked(owner: Option<Identity>, stored: Stored) -> Answer<Row> {
     let parent = stored.lost_parent.or((stored.parent != 0).then_some(stored.parent));
     let labels = stored.labels.split_whitespace().map(|label| valid(Label::new(label), "label"));
     Ok(Row {
         id: task_id(stored.id)?,
         subject: valid(Subject::new(stored.subject), "subject")?,
         status: stored.condition.status(),
-        owner: stored.owner.map(|owner| valid(Identity::new(owner), "owner")).transpose()?,
+        owner,
         parent: parent.map(task_id).transpose()?,
         depth: usize::try_from(stored.depth).map_err(|_| Fault::Damaged("a negative depth".to_owned()))?,
         open_blockers: task_ids(&ids_from(&stored.open))?,
