@@ -1,11 +1,11 @@
 //! The one path of every write that a caller asks for, be it of a task, a message or a memory:
 //!
 //! ```text
-//! its turn ── session? receipt? state? (a read) ── inspection ── room ── write transaction:
+//! its turn ── session? receipt? state? (a read, if anything needs it) ── inspection ── room ── write transaction:
 //!     time ── session again ── receipt again ── the body: state, rules, rows ── rate ── receipt ── commit
 //! ```
 //!
-//! A call that has no key and is about tasks, nobody inspects it, and there is room as far as is known, leaves out the
+//! A call that is about tasks, nobody inspects it, and there is room as far as is known, leaves out the
 //! read: the transaction looks at the same things again, and the read would cost a fifth of the call.
 //!
 //! What is written is the body's own; what comes before and after is here, once.
@@ -119,7 +119,10 @@ impl Engine {
             Before::Answered(answer) => return Ok(answer),
             Before::New { full } => full,
         };
-        let about = about()?;
+        let about = match about() {
+            Ok(about) => about,
+            Err(error) => return self.answered_before(asked)?.ok_or(error),
+        };
         if let (Some(inspector), Some(inspected)) = (&self.inspector, &asked.inspected) {
             inspector.inspect(inspected.operation, asked.caller, &(inspected.payload)())?;
         }
@@ -132,7 +135,21 @@ impl Engine {
     /// Whether anything has to be known before the write lock is taken.
     fn looks_first(&self, asked: &Asked<'_>) -> bool {
         let inspected = self.inspector.is_some() && asked.inspected.is_some();
-        asked.key.is_some() || inspected || (asked.grows && !self.has_room())
+        inspected || (asked.grows && !self.has_room())
+    }
+
+    /// The answer that a call was given before, of which nobody knows any more what it is about.
+    fn answered_before<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<Option<T>, Error> {
+        if asked.key.is_none() {
+            return Ok(None);
+        }
+        let now = self.store.now()?;
+        Ok(read_with(self.store(), None, |snapshot| {
+            if let Err(refusal) = self.session(snapshot, asked.caller)? {
+                return Ok(Err(refusal));
+            }
+            replayed(snapshot, asked, now)
+        })??)
     }
 
     /// What can be said without the write lock: the caller holds no session, the answer was given before, or the

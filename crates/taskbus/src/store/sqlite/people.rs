@@ -40,8 +40,8 @@ const PUT_RECEIPT: &str = "
     ON CONFLICT (sender, key) DO UPDATE SET fingerprint = excluded.fingerprint, answer = excluded.answer,
         expires_at = excluded.expires_at";
 const EXPIRED: &str = "
-    SELECT sender, key FROM receipts INDEXED BY receipts_by_end WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2";
-const DROP_RECEIPT: &str = "DELETE FROM receipts WHERE sender = ?1 AND key = ?2";
+    SELECT id FROM receipts INDEXED BY receipts_by_end WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2";
+const DROP_RECEIPT: &str = "DELETE FROM receipts WHERE id = ?1";
 
 impl Scope<'_> {
     pub(super) fn is_registered(&self, who: &Identity) -> Answer<bool> {
@@ -122,14 +122,14 @@ impl Scope<'_> {
 
     pub(super) fn drop_expired(&self, now: Timestamp, limit: usize) -> Answer<usize> {
         let expired = self.expired(now, limit)?;
-        for (sender, key) in &expired {
-            self.run(DROP_RECEIPT, (sender, key))?;
+        for id in &expired {
+            self.run(DROP_RECEIPT, [id])?;
         }
         Ok(expired.len())
     }
 
-    fn expired(&self, now: Timestamp, limit: usize) -> Answer<Vec<(String, String)>> {
-        self.all(EXPIRED, (now.as_millis(), as_limit(limit)), |row| Ok((row.get(0)?, row.get(1)?)))
+    fn expired(&self, now: Timestamp, limit: usize) -> Answer<Vec<i64>> {
+        self.all(EXPIRED, (now.as_millis(), as_limit(limit)), |row| row.get(0))
     }
 }
 

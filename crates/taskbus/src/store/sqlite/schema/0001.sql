@@ -134,12 +134,14 @@ CREATE TABLE tombstones (
   seq  INTEGER NOT NULL
 ) STRICT;
 
+-- Rows are as long as an answer; with numbers of their own they go behind each other and need no page more.
 CREATE TABLE receipts (
+  id          INTEGER PRIMARY KEY,
   sender      TEXT NOT NULL,
   key         TEXT NOT NULL,
   fingerprint TEXT NOT NULL,
   answer      TEXT NOT NULL,
-  expires_at  INTEGER NOT NULL,
-  PRIMARY KEY (sender, key)
-) STRICT, WITHOUT ROWID;
+  expires_at  INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX receipts_by_key ON receipts (sender, key);
 CREATE INDEX receipts_by_end ON receipts (expires_at);
