@@ -46,6 +46,12 @@ instructions *args:
     cargo build --release
     bench/instructions/run {{args}}
 
+# Whole processes: commands, servers, many of both at once, each against something of the same run. A minute of it is idle.
+processes *args:
+    cargo build --release
+    cargo build --release -p taskbus-cli --examples
+    bench/processes/run {{args}}
+
 # The library's documentation, opened in a browser.
 docs:
     cargo doc --no-deps --workspace --open
