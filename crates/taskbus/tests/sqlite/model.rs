@@ -422,6 +422,32 @@ fn the_order_of_dependencies_follows_every_edge() {
     }
 }
 
+/// Few tasks in progress are looked at one by one, many owner by owner.
+#[test]
+fn what_is_abandoned_is_found_among_few_and_among_many() {
+    let home = Home::new();
+    let pair = Pair::new(&home);
+    for count in [30, 300] {
+        pair.write(|tx| (0..count).try_for_each(|number| hold(tx, number)));
+        for (now, limit) in TIMES.into_iter().flat_map(|now| [(now, 1000), (now, 7)]) {
+            let [sqlite, memory] = pair.stores().map(|store| {
+                let suspects = |snapshot: &dyn Snapshot| Ok(snapshot.suspects(at(now), limit)?);
+                read_with(store, Some(&list()), suspects).unwrap().into_iter().collect::<BTreeSet<_>>()
+            });
+            assert_eq!(sqlite.len(), memory.len(), "{count} at {now}");
+            assert!(limit == 7 || sqlite == memory, "{count} at {now}");
+        }
+    }
+}
+
+/// Adds a task that somebody holds, or nobody, with one lease or another.
+fn hold(tx: &mut dyn Tx, number: usize) -> Result<(), StoreError> {
+    let mut task = task(tx.mint(1)?.remove(0));
+    let lease = [None, Some(at(300)), Some(at(600)), Some(at(900))][number % 4];
+    task.state = State::InProgress { owner: NAMES.get(number % 7).map(|name| who(name)), lease };
+    tx.append(&Change { kind: Kind::Created, task, note: None }, &Author::default()).map(drop)
+}
+
 /// Pages in a row are the whole list, each row once.
 #[test]
 fn pages_follow_each_other_without_a_gap() {

@@ -27,6 +27,10 @@ const DUE: &str = "
     ORDER BY path LIMIT ?6";
 const HELD: &str = "
     SELECT id FROM tasks INDEXED BY tasks_active WHERE list = ?1 AND condition = 5 ORDER BY lease, id LIMIT ?2";
+/// Those of the held tasks that look abandoned, each looked at.
+const SUSPECTS: &str = "
+    SELECT t.id FROM tasks t INDEXED BY tasks_active LEFT JOIN sessions s ON s.name = t.owner
+    WHERE t.list = ?1 AND t.condition = 5 AND (t.lease <= ?2 OR (s.alive_until > ?2) IS NOT TRUE)";
 /// Held tasks by owner, for each owner those whose lease ends first in front, and until when the owner is alive.
 const HELD_FROM: &str = "
     SELECT t.owner, t.lease, t.id, s.alive_until
@@ -40,6 +44,9 @@ const HELD_BY: &str = "
 /// Rows of one live owner looked at before the rest of them is jumped over: most hold one task or two, and beginning anew
 /// behind an owner costs as much as two rows.
 const ROWS_BEFORE_JUMP: usize = 2;
+/// Held tasks that are looked at one by one inside a single statement: that is twice as fast as going from owner to
+/// owner, which pays only where some hold very many.
+const HELD_BY_EACH_MAX: i64 = 256;
 
 /// A range of places: behind the first, before the second.
 pub(super) struct Span {
@@ -99,8 +106,17 @@ impl Scope<'_> {
         self.live_tasks(&ids)
     }
 
-    /// Walks the held tasks owner by owner; once a live owner's leases are all in the future, jumps to the next owner.
     pub(super) fn suspects_at(&self, now: Timestamp, limit: usize) -> Answer<Vec<TaskId>> {
+        if self.in_progress > HELD_BY_EACH_MAX {
+            return self.suspects_by_owner(now, limit);
+        }
+        let mut statement = self.connection.prepare_cached(SUSPECTS)?;
+        let rows = statement.query_map((self.list()?, now.as_millis()), |row| row.get(0))?;
+        rows.take(limit).map(|id| task_id(id?)).collect()
+    }
+
+    /// Walks the held tasks owner by owner; once a live owner's leases are all in the future, jumps to the next owner.
+    fn suspects_by_owner(&self, now: Timestamp, limit: usize) -> Answer<Vec<TaskId>> {
         let now = now.as_millis();
         let list = self.list()?;
         let mut found = Vec::new();

@@ -25,12 +25,13 @@ pub(super) const NO_LIST: i64 = -1;
 /// The first read of a transaction: what it nearly always needs, in one go.
 const OPENING: &str = "
     SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
-           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed
+           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, k.in_progress
     FROM counters c LEFT JOIN lists l ON l.name = ?1 LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
 /// The same, for the list that a task belongs to.
 const OPENING_OF_TASK: &str = "
     SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
-           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, l.name
+           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, k.in_progress,
+           l.name
     FROM counters c LEFT JOIN lists l ON l.id = coalesce(
         (SELECT list FROM tasks WHERE id = ?1), (SELECT list FROM tombstones WHERE id = ?1))
     LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
@@ -73,6 +74,8 @@ pub(super) struct Scope<'c> {
     pub(super) found: Option<ListRow>,
     /// How many tasks of the list were deferred when the transaction began.
     pub(super) deferred: i64,
+    /// How many were in progress.
+    pub(super) in_progress: i64,
     /// The store's clock when the transaction began.
     pub(super) now: Timestamp,
     /// The newest seq.
@@ -103,6 +106,7 @@ pub(super) struct Opening {
     min_reader: i64,
     list: Option<(i64, Stored)>,
     deferred: i64,
+    in_progress: i64,
     epoch: u64,
     head: Option<Vec<u8>>,
 }
@@ -125,7 +129,7 @@ impl Opening {
     ) -> rusqlite::Result<Self> {
         connection.prepare_cached(sql)?.query_row(params, |row| {
             let stored = |id: i64| -> rusqlite::Result<(i64, Stored)> {
-                let name = list.map_or_else(|| row.get(11), |list| Ok(list.to_string()))?;
+                let name = list.map_or_else(|| row.get(12), |list| Ok(list.to_string()))?;
                 let (policy, max_reclaims, created_at) = (row.get(3)?, row.get(4)?, row.get(5)?);
                 let (latest_seq, live) = (row.get(6)?, row.get(10)?);
                 Ok((id, Stored { name, policy, max_reclaims, created_at, latest_seq, live }))
@@ -135,6 +139,7 @@ impl Opening {
                 min_reader: row.get(1)?,
                 list: row.get::<_, Option<i64>>(2)?.map(stored).transpose()?,
                 deferred: row.get::<_, Option<i64>>(7)?.unwrap_or(0),
+                in_progress: row.get::<_, Option<i64>>(11)?.unwrap_or(0),
                 epoch: row.get(8)?,
                 head: row.get(9)?,
             })
@@ -171,6 +176,7 @@ impl<'c> Scope<'c> {
             list_id: Cell::new(list_id),
             found,
             deferred: opening.deferred,
+            in_progress: opening.in_progress,
             now,
             seq: Cell::new(opening.seq),
             epoch: Cell::new(opening.epoch),
