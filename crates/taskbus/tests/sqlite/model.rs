@@ -21,7 +21,7 @@ use taskbus::store::{
     write_with,
 };
 
-use crate::support::{Home, at, change, create, list, revised, task, who};
+use crate::support::{Home, at, create, list, revised, task, who};
 
 /// One random step: what, and three random numbers to choose by.
 type Step = (u8, u16, u16, u16);
@@ -77,6 +77,10 @@ impl Pair {
         self.write(|tx| {
             if change.kind == Kind::Created {
                 assert_eq!(tx.mint(1)?[0], change.task.id);
+            }
+            // As the rules do before they add a blocker.
+            for blocker in &change.task.blocked_by {
+                tx.way(blocker, &change.task.id)?;
             }
             tx.append(&change, &author)
         });
@@ -404,6 +408,13 @@ fn a_circle_of_dependencies_is_told_and_hangs_nothing() {
 /// New edges against the order of creation, one after the other: the stored order follows, and the answers with it.
 #[test]
 fn the_order_of_dependencies_follows_every_edge() {
+    for asked in [false, true] {
+        follows_every_edge(asked);
+    }
+}
+
+/// With the search that the rules make before they add a blocker, or without it.
+fn follows_every_edge(asked: bool) {
     let home = Home::new();
     let store = home.with_list();
     let ids: Vec<TaskId> = (1..=40).map(|_| create(&store, |_| {}).id).collect();
@@ -411,7 +422,13 @@ fn the_order_of_dependencies_follows_every_edge() {
     let links = (20..39).rev().chain(0..20).map(|n| (n, n + 1)).chain([(0, 39), (5, 30)]);
     for (task, blocker) in links {
         let task = read_with(&store, Some(&list()), |snapshot| Ok(snapshot.task(&ids[task])?)).unwrap().unwrap();
-        change(&store, &task, Kind::Changed, |task| task.blocked_by.push(ids[blocker].clone()));
+        let change = revised(&task, Kind::Changed, |task| task.blocked_by.push(ids[blocker].clone()));
+        let write = |tx: &mut dyn Tx| {
+            let way = if asked { tx.way(&ids[blocker], &change.task.id)? } else { None };
+            tx.append(&change, &Author::default())?;
+            Ok(way)
+        };
+        assert_eq!(write_with(&store, Some(&list()), write).unwrap(), None);
     }
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     let way = |from: usize, to: usize| {

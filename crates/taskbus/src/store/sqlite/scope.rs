@@ -13,6 +13,7 @@ use taskbus_core::time::Timestamp;
 
 use super::counters::Pending;
 use super::error::{Answer, Fault};
+use super::graph::Walked;
 use super::lists::{self, Stored};
 use super::migrate::check_min_reader;
 use super::rollback::Accepted;
@@ -98,6 +99,8 @@ pub(super) struct Scope<'c> {
     pub(super) alive: RefCell<Option<(Identity, Timestamp)>>,
     /// Who waits for the task that was asked about last, as it is until something is written.
     pub(super) dependents: RefCell<Option<(i64, Vec<Dependent>)>>,
+    /// The last search along dependencies that found no way.
+    pub(super) walked: RefCell<Option<Walked>>,
 }
 
 /// What a transaction finds when it begins.
@@ -188,6 +191,7 @@ impl<'c> Scope<'c> {
             expected: RefCell::default(),
             alive: RefCell::default(),
             dependents: RefCell::default(),
+            walked: RefCell::default(),
         })
     }
 
@@ -234,6 +238,7 @@ impl<'c> Scope<'c> {
     /// The list in scope is gone.
     pub(super) fn forget_scope(&self) {
         self.list_id.set(None);
+        self.walked.take();
         self.forget_tasks();
         self.forget_pending();
     }
