@@ -8,7 +8,6 @@ mod common;
 mod commands;
 mod corpus;
 mod files;
-mod input;
 mod lock;
 mod names;
 mod stores;
