@@ -6,7 +6,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use self::field::{Field, Mode};
-use self::mail::Mail;
+use self::mail::{Mail, READERS};
 use self::samples::{Name, Samples};
 use super::bar::Bar;
 use super::effort::Effort;
@@ -81,14 +81,19 @@ fn fill(effort: &Effort, dir: Option<&Path>) -> Result<Vec<Ground>, Failure> {
     Ok(grounds)
 }
 
-/// The next batch of many readers of one channel.
+/// The next batch of many readers of each channel: one reader of each in turn, as with the lists.
 fn deliveries(effort: &Effort, dir: Option<&Path>, samples: &mut Samples) -> Result<(), Failure> {
-    for tasks in effort.sizes.iter().copied().filter(|tasks| *tasks <= MESSAGES_MAX) {
-        let filling = Progress::new(tasks as u64);
-        filling.note(&format!("filling a channel with {tasks} messages"));
+    let mut channels = Vec::new();
+    for messages in effort.sizes.iter().copied().filter(|messages| *messages <= MESSAGES_MAX) {
+        let filling = Progress::new(messages as u64);
+        filling.note(&format!("filling a channel with {messages} messages"));
         let place = super::place(dir)?;
-        for took in Mail::fill(place.path(), tasks, &|done| filling.set(done))?.receive()? {
-            samples.add(Name::Receive, Mode::Relaxed, tasks, took);
+        let mail = Mail::fill(place.path(), messages, &|done| filling.set(done))?;
+        channels.push((messages, mail, place));
+    }
+    for reader in 0..READERS {
+        for (messages, mail, _) in &channels {
+            samples.add(Name::Receive, Mode::Relaxed, *messages, mail.receive(reader)?);
         }
     }
     Ok(())
