@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, Key, ListName};
@@ -97,9 +97,9 @@ pub(super) struct Done<T> {
 }
 
 /// What was found out before the write lock is taken.
-enum Before<T> {
+enum Before {
     /// It was answered before.
-    Answered(T),
+    Answered,
     /// It is new, and the store may be too full for it.
     New { full: bool },
 }
@@ -116,12 +116,15 @@ impl Engine {
     ) -> Result<T, Error> {
         let _turn = self.turns.take(asked);
         let full = match self.before(asked, check)? {
-            Before::Answered(answer) => return Ok(answer),
+            Before::Answered => match self.answered(asked)? {
+                Some(answer) => return Ok(answer),
+                None => false,
+            },
             Before::New { full } => full,
         };
         let about = match about() {
             Ok(about) => about,
-            Err(error) => return self.answered_before(asked)?.ok_or(error),
+            Err(error) => return self.answered(asked)?.ok_or(error),
         };
         if let (Some(inspector), Some(inspected)) = (&self.inspector, &asked.inspected) {
             inspector.inspect(inspected.operation, asked.caller, &(inspected.payload)())?;
@@ -138,23 +141,23 @@ impl Engine {
         inspected || (asked.grows && !self.has_room())
     }
 
-    /// The answer that a call was given before, of which nobody knows any more what it is about.
-    fn answered_before<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<Option<T>, Error> {
+    /// The answer that a call was given before. Not from a mere read: who gave it may have died before it was on disk, and
+    /// what a write has seen is.
+    fn answered<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<Option<T>, Error> {
         if asked.key.is_none() {
             return Ok(None);
         }
-        let now = self.store.now()?;
-        Ok(read_with(self.store(), None, |snapshot| {
-            if let Err(refusal) = self.session(snapshot, asked.caller)? {
-                return Ok(Err(refusal));
-            }
-            replayed(snapshot, asked, now)
-        })??)
+        let answer = write_with(self.store(), None, |tx| {
+            let now = self.store.now()?;
+            self.session(tx, asked.caller)??;
+            Ok(replayed(tx, asked, now)??)
+        });
+        Ok(answer?)
     }
 
     /// What can be said without the write lock: the caller holds no session, the answer was given before, or the
     /// state refuses.
-    fn before<T: DeserializeOwned>(&self, asked: &Asked<'_>, mut check: Option<Check<'_>>) -> Result<Before<T>, Error> {
+    fn before(&self, asked: &Asked<'_>, mut check: Option<Check<'_>>) -> Result<Before, Error> {
         if check.is_none() && !self.looks_first(asked) {
             return Ok(Before::New { full: false });
         }
@@ -163,9 +166,9 @@ impl Engine {
             if let Err(refusal) = self.session(snapshot, asked.caller)? {
                 return Ok(Err(refusal));
             }
-            match replayed(snapshot, asked, now)? {
+            match replayed::<IgnoredAny>(snapshot, asked, now)? {
                 Ok(None) => {}
-                Ok(Some(answer)) => return Ok(Ok(Before::Answered(answer))),
+                Ok(Some(_)) => return Ok(Ok(Before::Answered)),
                 Err(refusal) => return Ok(Err(refusal)),
             }
             let full = asked.grows && self.is_full(snapshot)?;

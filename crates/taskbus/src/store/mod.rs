@@ -3,7 +3,8 @@
 //! # Contract
 //! - [`Store::write`] opens one write transaction, hands out a [`Tx`], and commits when the closure returns `Ok`. A
 //!   refusal, an error or a panic leaves no trace. Transactions of one list are serial, across processes too.
-//! - When `write` has returned `Ok`, the change is on disk (unless the store was opened with less).
+//! - When `write` has returned `Ok`, the change is on disk (unless the store was opened with less), and so is everything
+//!   it saw: an answer may rest on what somebody wrote who died before it was.
 //! - [`Store::read`] shows one consistent snapshot and never waits for writers.
 //! - Ids come from [`Tx::mint`]: never reused, not after a crash, a delete or a reopen.
 //! - A store never judges: it answers the questions of [`Neighbourhood`] and writes what it is told.

@@ -1,7 +1,7 @@
 //! An open file: its connections, and how a transaction runs on one of them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub(super) struct Opened {
     /// Which file was opened.
     id: FileId,
     log: Option<Log>,
+    /// Up to which seq this process has seen to it that everything is on disk.
+    on_disk: AtomicU64,
     /// Opened by the first transaction that writes.
     high: OnceLock<High>,
     /// None without a log.
@@ -80,7 +82,7 @@ impl Opened {
         let gate = Gate::holding(connection);
         let (readers, watcher, bell) = (Mutex::default(), Mutex::default(), Bell::default());
         let (have_met, spent) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (label, high) = (label.to_owned(), OnceLock::new());
+        let (label, high, on_disk) = (label.to_owned(), OnceLock::new(), AtomicU64::new(0));
         Ok(Self {
             label,
             place,
@@ -88,6 +90,7 @@ impl Opened {
             access,
             id,
             log,
+            on_disk,
             high,
             checkpointer,
             gate,
@@ -134,9 +137,8 @@ impl Opened {
         &self.place
     }
 
-    /// Runs a write transaction; what it did is durable when this returns, except for who is
-    /// alive. In a store that lost acknowledged changes it
-    /// is refused, unless that is accepted.
+    /// Runs a write transaction; what it did, and what it saw, is durable when this returns, except for who is alive. In a
+    /// store that lost acknowledged changes it is refused, unless that is accepted.
     pub(super) fn transact(
         &self,
         about: About<'_>,
@@ -162,11 +164,15 @@ impl Opened {
             if let Some(checkpointer) = self.checkpointer.as_ref().filter(|_| wrote) {
                 checkpointer.committed(&turn);
             }
-            let newer = (scope.seq.get() > seq).then(|| (high, scope.seq.get(), scope.epoch.get()));
-            (turn.total_changes() - before > scope.fleeting()).then_some(newer)
+            let upto = scope.seq.get();
+            let newer = (upto > seq).then(|| (high, upto, scope.epoch.get()));
+            let lasts = turn.total_changes() - before > scope.fleeting();
+            // Whoever wrote what this call has seen may be dead, and nobody else may flush it.
+            let rests = !wrote && upto > self.on_disk.load(Ordering::SeqCst);
+            (lasts || rests).then_some((newer, upto))
         };
-        let Some(newer) = lasting else { return Ok(()) };
-        self.told(self.make_durable())?;
+        let Some((newer, upto)) = lasting else { return Ok(()) };
+        self.told(self.make_durable(upto))?;
         if let Some((high, seq, epoch)) = newer {
             high.note(seq, epoch, self.options.durability);
         }
@@ -212,11 +218,13 @@ impl Opened {
         if in_place { Ok(()) } else { Err(Fault::Moved) }
     }
 
-    fn make_durable(&self) -> Answer<()> {
-        match (&self.log, self.options.durability) {
-            (Some(log), Durability::Full) => log.flush().inspect_err(|_| self.spent.store(true, Ordering::SeqCst)),
-            (Some(_), Durability::Relaxed) | (None, _) => Ok(()),
+    /// Brings everything up to this seq to disk.
+    fn make_durable(&self, seq: u64) -> Answer<()> {
+        if let (Some(log), Durability::Full) = (&self.log, self.options.durability) {
+            log.flush().inspect_err(|_| self.spent.store(true, Ordering::SeqCst))?;
         }
+        self.on_disk.fetch_max(seq, Ordering::SeqCst);
+        Ok(())
     }
 
     fn turn(&self, patience: &Patience) -> Answer<Turn<'_>> {
@@ -429,6 +437,29 @@ mod tests {
         write_with(&store, None, |tx| Ok(tx.extend_sessions("t", until)?)).unwrap();
         // A name that was never seen outlives its session.
         assert!(register(&store, 1).unwrap_err().to_string().contains("reached the disk"));
+    }
+
+    #[test]
+    fn what_a_write_has_seen_is_on_disk_too() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("taskbus.db");
+        let other = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        let look = |store: &SqliteStore| write_with(store, None, |tx| Ok(!tx.lists()?.is_empty()));
+        let unflushable = || {
+            let store = SqliteStore::lazy(&path, SqliteOptions::default());
+            let mut opened = Opened::new(&path, "", SqliteOptions::default(), 0).unwrap();
+            opened.log = Some(Log::that_cannot_be_flushed(&opened.place));
+            store.put_opened(opened);
+            store
+        };
+        assert!(!look(&unflushable()).unwrap(), "there is nothing to flush");
+        // Somebody changes something and dies before it is flushed.
+        let dead = Connection::open(&path).unwrap();
+        dead.execute("UPDATE counters SET seq = 5 WHERE id = 0", []).unwrap();
+        assert!(look(&unflushable()).unwrap_err().to_string().contains("reached the disk"));
+        look(&other).unwrap();
+        let opened = other.opened().unwrap();
+        assert_eq!(opened.on_disk.load(Ordering::SeqCst), 5);
     }
 
     #[test]
