@@ -16,6 +16,10 @@ demo *args:
 conformance *args:
     cargo run -p taskbus --features conformance --example conformance -- {{args}}
 
+# The tests with random cases, with new ones and many more of them. A seed that fails is printed to be written down.
+random cases="20000":
+    PROPTEST_RNG_SEED=$(od -An -N4 -tu4 /dev/urandom | tr -d " ") PROPTEST_CASES={{cases}} cargo nextest run -p taskbus-core --no-capture
+
 # Eight processes on one sidecar and one Claude Code directory, some of them killed; and without locks, which must lose.
 storm:
     cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture

@@ -143,13 +143,15 @@ fn check_times(before: &Task, kind: Kind, after: &Task) -> Result<(), Unlawful> 
     }
 }
 
-/// Nobody changes what another one holds, or takes what is another one's, without force.
+/// Nobody changes what another one holds, or takes what is another one's, without force. Whoever completes a task and
+/// clears its owner in one call is its owner of record afterwards, as after two calls: that takes nothing.
 fn guarded(before: &Task, last: Kind, kind: Kind, after: &Task, policy: Policy) -> Result<(), Unlawful> {
     let plain = kind == Kind::Changed || (kind == Kind::Deleted && last != Kind::Forced);
     let by = after.updated.by.as_ref();
     let Some(owner) = before.owner().filter(|owner| plain && Some(*owner) != by) else { return Ok(()) };
     let held = before.status() == Status::InProgress;
-    let takes = after.owner().is_some_and(|new| new != owner);
+    let completes = before.completed_at().is_none() && after.completed_at().is_some() && after.owner() == by;
+    let takes = !completes && after.owner().is_some_and(|new| new != owner);
     if policy.guards_owners() && (held || takes) { Err(Unlawful::Owner) } else { Ok(()) }
 }
 
@@ -277,5 +279,17 @@ mod tests {
         unlawful(&done, changed, changed, &again, "status");
         assert_eq!(follows(Some((&done, changed)), changed, &again, Policy::Claude), Ok(()));
         unlawful(&held, changed, changed, &then(&held, "amp", |task| task.created.at = task.updated.at), "creation");
+    }
+
+    #[test]
+    fn completing_what_is_assigned_to_another_takes_it_only_for_a_third() {
+        let assigned = then(&fresh(), "zed", |task| task.state = State::Pending { assignee: Some(who("zed")) });
+        let completed = |by: &str| {
+            then(&assigned, "amp", |task| task.state = State::Completed { by: Some(who(by)), at: task.updated.at })
+        };
+        lawful(&assigned, Kind::Changed, Kind::Changed, &completed("zed"));
+        lawful(&assigned, Kind::Changed, Kind::Changed, &completed("amp"));
+        unlawful(&assigned, Kind::Changed, Kind::Changed, &completed("jan"), "without force");
+        unlawful(&assigned, Kind::Changed, Kind::Changed, &claimed(&assigned, "amp"), "without force");
     }
 }
