@@ -8,7 +8,7 @@ use taskbus::core::name::ListName;
 use taskbus::core::neighbourhood::ListRules;
 use taskbus::store::bus::Place;
 use taskbus::store::sqlite::SqliteStore;
-use taskbus::store::{Author, write_with};
+use taskbus::store::{Author, StoreError, read_with, write_with};
 
 use crate::bus_files::{on_bus, post};
 use crate::support::{Home, at, change, list, task};
@@ -104,6 +104,37 @@ fn finds(sql: &str, words: &str) {
     Connection::open(&home.path).unwrap().execute_batch(sql).unwrap();
     let found = home.open().check().unwrap();
     assert!(found.iter().any(|line| line.contains(words)), "{sql}: {found:?}");
+}
+
+/// Each column that a reader is told of, and the one that says which client it came from.
+#[test]
+fn a_message_that_is_not_as_it_was_written_is_told_and_not_served() {
+    let edits = [
+        "seq = 1",
+        "sender = 'Roo'",
+        "context = 'x'",
+        "client = 'x'",
+        "created_at = created_at + 1",
+        "type = 'x'",
+        "subject = 'x'",
+        "content = content || '.'",
+        "reply_to = 1",
+        "metadata = '{}'",
+        "memory_id = 1, revision = 1",
+        "tags = 'x'",
+        "sum = sum + 1",
+    ];
+    let post = "(SELECT min(seq) FROM posts)";
+    for edit in edits {
+        finds(&format!("UPDATE posts SET {edit} WHERE seq = {post}"), "is not as it was written");
+    }
+    let home = Home::new();
+    drop(mixed(&home));
+    let raw = Connection::open(&home.path).unwrap();
+    let seq: u64 = raw.query_row(&format!("SELECT {post}"), [], |row| row.get(0)).unwrap();
+    raw.execute("UPDATE posts SET content = 'x'", []).unwrap();
+    let refused = read_with(&home.open(), None, |snapshot| snapshot.bus().unwrap().message(seq)).unwrap_err();
+    assert!(matches!(refused, StoreError::Damaged { .. }), "{refused}");
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod rollback;
 mod row;
 mod scope;
 mod snapshot;
+mod sum;
 mod tree;
 mod verify;
 mod wait;

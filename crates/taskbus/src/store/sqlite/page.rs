@@ -11,8 +11,9 @@ use taskbus_core::tree::TreePath;
 
 use super::error::{Answer, Fault};
 use super::queue::Span;
-use super::row::{Condition, NO_LEASE, ids_from};
+use super::row::{Condition, NO_LEASE, Shown, ids_from};
 use super::scope::{Scope, task_id, task_ids, valid};
+use super::sum;
 use super::tree::as_limit;
 use crate::store::{Page, PageQuery, Row, View};
 
@@ -24,7 +25,7 @@ macro_rules! stream {
         Stream {
             rows: concat!(
                 "SELECT t.path, t.id, t.subject, t.condition, t.owner, t.parent, t.lost_parent, t.depth, t.open, t.lease,
-                        t.not_before, t.parked, t.labels, t.has_details
+                        t.not_before, t.parked, t.labels, t.has_details, t.sum
                  FROM ", $from, "
                  WHERE t.list = :list AND ", $selected, " AND t.path > :behind AND t.path < :before
                    AND (:conditions >> t.condition) & 1 AND (t.not_before IS NULL OR t.not_before <= :due)
@@ -270,6 +271,14 @@ struct Stored {
     parked: bool,
     labels: String,
     has_details: bool,
+    sum: i64,
+}
+
+impl Stored {
+    fn shown(&self) -> Shown<'_> {
+        let Self { id, owner, lease, not_before, parked, has_details, .. } = *self;
+        Shown { id, owner, lease, not_before, parked, has_details, labels: &self.labels, subject: &self.subject }
+    }
 }
 
 fn read(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
@@ -288,10 +297,12 @@ fn read(row: &SqlRow<'_>) -> rusqlite::Result<Stored> {
         parked: row.get(11)?,
         labels: row.get(12)?,
         has_details: row.get(13)?,
+        sum: row.get(14)?,
     })
 }
 
 fn checked(owner: Option<Identity>, stored: Stored) -> Answer<Row> {
+    sum::check(stored.sum, stored.shown().sum(), || format!("the row of task {}", stored.id))?;
     let parent = stored.lost_parent.or((stored.parent != 0).then_some(stored.parent));
     let labels = stored.labels.split_whitespace().map(|label| valid(Label::new(label), "label"));
     Ok(Row {

@@ -11,6 +11,7 @@ use taskbus_core::time::Timestamp;
 
 use super::error::Answer;
 use super::scope::as_row_id;
+use super::sum::Sum;
 
 /// The lease of a task without one: later than every other.
 pub(super) const NO_LEASE: i64 = i64::MAX;
@@ -88,12 +89,34 @@ pub(super) struct Row {
     pub(super) has_details: bool,
     pub(super) labels: String,
     pub(super) subject: String,
+    /// Over what [`Shown`] takes.
+    pub(super) sum: i64,
+}
+
+/// What a page shows of a row and nothing but the document decides.
+pub(super) struct Shown<'a> {
+    pub(super) id: i64,
+    pub(super) owner: i64,
+    pub(super) lease: i64,
+    pub(super) not_before: Option<i64>,
+    pub(super) parked: bool,
+    pub(super) has_details: bool,
+    pub(super) labels: &'a str,
+    pub(super) subject: &'a str,
+}
+
+impl Shown<'_> {
+    pub(super) fn sum(&self) -> Sum {
+        let sum = Sum::new().number(self.id).number(self.owner).number(self.lease).optional_number(self.not_before);
+        let flags = i64::from(self.parked) * 2 + i64::from(self.has_details);
+        sum.number(flags).text(self.labels).text(self.subject)
+    }
 }
 
 /// A column: its name, and its value in a row.
 type Column = (&'static str, fn(&Row) -> ValueRef<'_>);
 
-const COLUMNS: [Column; 21] = [
+const COLUMNS: [Column; 22] = [
     ("id", |row| number(row.id)),
     ("list", |row| number(row.list)),
     ("seq", |row| number(row.seq)),
@@ -115,18 +138,19 @@ const COLUMNS: [Column; 21] = [
     ("has_details", |row| number(row.has_details.into())),
     ("labels", |row| text(&row.labels)),
     ("subject", |row| text(&row.subject)),
+    ("sum", |row| number(row.sum)),
 ];
 
 /// The columns in the order of [`COLUMNS`].
 const READ: &str = "
     SELECT id, list, seq, condition, done, owner, parent, lost_parent, rank, path, depth, lease, not_before, parked,
-           open, ord, has_blockers, has_paths, has_details, labels, subject
+           open, ord, has_blockers, has_paths, has_details, labels, subject, sum
     FROM tasks WHERE id = ?1";
 const INSERT: &str = "
     INSERT INTO tasks
           (id, list, seq, condition, done, owner, parent, lost_parent, rank, path, depth, lease, not_before, parked,
-           open, ord, has_blockers, has_paths, has_details, labels, subject)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+           open, ord, has_blockers, has_paths, has_details, labels, subject, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const DELETE: &str = "DELETE FROM tasks WHERE id = ?1";
 
 impl Row {
@@ -158,13 +182,14 @@ impl Row {
             has_details: flag(row, 18)?,
             labels: row.get(19)?,
             subject: row.get(20)?,
+            sum: row.get(21)?,
         })
     }
 
     /// What the document alone says. The stored parent stands in `lost_parent` until the row is placed in the tree.
     pub(super) fn bare(list: i64, id: i64, seq: u64, task: &Task, owner: i64) -> Self {
         let labels: Vec<&str> = task.labels.iter().map(Label::as_str).collect();
-        Self {
+        let mut row = Self {
             id,
             list,
             seq: seq.cast_signed(),
@@ -186,7 +211,15 @@ impl Row {
             has_details: task.has_details(),
             labels: labels.join(" "),
             subject: task.subject.as_str().to_owned(),
-        }
+            sum: 0,
+        };
+        row.sum = row.shown().sum().end();
+        row
+    }
+
+    fn shown(&self) -> Shown<'_> {
+        let Self { id, owner, lease, not_before, parked, has_details, .. } = *self;
+        Shown { id, owner, lease, not_before, parked, has_details, labels: &self.labels, subject: &self.subject }
     }
 
     /// The columns in which two rows differ, with what each holds.

@@ -17,6 +17,7 @@ use super::graph::Walked;
 use super::lists::{self, Stored};
 use super::migrate::check_min_reader;
 use super::rollback::Accepted;
+use super::sum;
 use crate::store::chain::Link;
 use crate::store::{ListRow, StoreError};
 
@@ -40,10 +41,10 @@ const LIST_ID: &str = "SELECT id FROM lists WHERE name = ?1";
 const LIST_NAME: &str = "SELECT name FROM lists WHERE id = ?1";
 const NAME_ID: &str = "SELECT id FROM names WHERE name = ?1";
 const TASK: &str = "
-    SELECT t.id, m.revision, m.created_at, m.sender, m.content
+    SELECT t.id, m.revision, m.created_at, m.sender, m.content, m.sum
     FROM tasks t JOIN messages m ON m.seq = t.seq WHERE t.id = ?1 AND t.list = ?2";
 const TOMBSTONE: &str = "
-    SELECT t.id, m.revision, m.created_at, m.sender, m.content
+    SELECT t.id, m.revision, m.created_at, m.sender, m.content, m.sum
     FROM tombstones t JOIN messages m ON m.seq = t.seq WHERE t.id = ?1 AND t.list = ?2";
 
 /// Which list a transaction is about.
@@ -348,12 +349,21 @@ impl<'c> Scope<'c> {
 
 /// Reads a task from id, revision, time, sender and document.
 pub(super) fn task_from(row: &SqlRow<'_>) -> Answer<Task> {
-    let id = task_id(row.get(0)?)?;
-    let sender: Option<String> = row.get(3)?;
-    let by = sender.map(|name| valid(Identity::new(name), "sender")).transpose()?;
-    let updated = Stamp { at: Timestamp::from_millis(row.get(2)?), by };
+    let (id, revision, at): (i64, u64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let sender = text_or_none(row, 3)?;
     let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
-    document::decode(id, row.get(1)?, updated, text).map_err(|error| Fault::Damaged(error.to_string()))
+    let (stored, _) = sum::halves(row.get(5)?);
+    sum::check(stored, sum::of_document(id, revision, at, sender, text), || {
+        format!("revision {revision} of task {id}")
+    })?;
+    let by = sender.map(|name| valid(Identity::new(name), "sender")).transpose()?;
+    let updated = Stamp { at: Timestamp::from_millis(at), by };
+    document::decode(task_id(id)?, revision, updated, text).map_err(|error| Fault::Damaged(error.to_string()))
+}
+
+/// A text column that may hold none, not copied.
+pub(super) fn text_or_none<'r>(row: &'r SqlRow<'_>, at: usize) -> Answer<Option<&'r str>> {
+    Ok(row.get_ref(at)?.as_str_or_null().map_err(rusqlite::Error::from)?)
 }
 
 /// A stored link.

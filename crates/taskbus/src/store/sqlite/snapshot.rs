@@ -10,7 +10,8 @@ use taskbus_core::text::Note;
 use taskbus_core::time::Timestamp;
 
 use super::error::{Answer, Fault};
-use super::scope::{Scope, as_row_id, task_from, task_id, valid};
+use super::scope::{Scope, as_row_id, task_from, task_id, text_or_none, valid};
+use super::sum::{self, Rest};
 use super::tree::as_limit;
 use crate::store::bus::BusSnapshot;
 use crate::store::{ListRow, Page, PageQuery, ReceiptRow, RevisionRow, SessionRow, Snapshot, StoreError};
@@ -19,10 +20,10 @@ const SEQ: &str = "
     SELECT seq FROM tasks WHERE id = ?1 AND list = ?2
     UNION ALL SELECT seq FROM tombstones WHERE id = ?1 AND list = ?2";
 const REVISION: &str = "
-    SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous
+    SELECT memory_id, revision, created_at, sender, content, sum, type, note, context, client, previous
     FROM messages WHERE seq = ?1";
 const DELETED: &str = "
-    SELECT t.id, m.revision, m.created_at, m.sender, m.content
+    SELECT t.id, m.revision, m.created_at, m.sender, m.content, m.sum
     FROM tombstones t INDEXED BY tombstones_by_list CROSS JOIN messages m ON m.seq = t.seq
     WHERE t.list = ?1 ORDER BY t.id DESC LIMIT ?2";
 const COUNT_DELETED: &str = "SELECT count(*) FROM tombstones WHERE list = ?1";
@@ -153,15 +154,19 @@ impl Scope<'_> {
 
 /// Reads a revision from the columns of `REVISION`.
 pub(super) fn revision_from(seq: u64, row: &SqlRow<'_>) -> Answer<(RevisionRow, u64)> {
-    let previous: u64 = row.get(9)?;
-    let note: Option<String> = row.get(6)?;
+    let text = |at| row.get_ref(at)?.as_str().map_err(rusqlite::Error::from);
+    let (kind, note, context, client) = (text(6)?, text_or_none(row, 7)?, text(8)?, text(9)?);
+    let previous: u64 = row.get(10)?;
+    let (_, stored) = sum::halves(row.get(5)?);
+    let rest = Rest { seq, kind, note, context, client, previous };
+    sum::check(stored, rest.sum(), || format!("revision {seq}"))?;
     let revision = RevisionRow {
         seq,
-        kind: kind_from(row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?, previous)?,
+        kind: kind_from(kind, previous)?,
         task: task_from(row)?,
-        note: note.map(|note| valid(Note::new(note), "note")).transpose()?,
-        context: row.get(7)?,
-        client: row.get(8)?,
+        note: note.map(|note| valid(Note::new(note.to_owned()), "note")).transpose()?,
+        context: context.to_owned(),
+        client: client.to_owned(),
     };
     Ok((revision, previous))
 }

@@ -23,14 +23,16 @@ use taskbus_core::tree::TreePath;
 use super::error::{Answer, Fault};
 use super::row::{Row, ids_to};
 use super::scope::{NO_LIST, Scope, as_row_id, task_id};
+use super::sum::{self, Rest};
 use crate::store::bus::BusTx;
 use crate::store::chain::Entry;
 use crate::store::{Appended, Author, ReceiptRow, SessionRow, StoreError, Tx};
 
 const MESSAGE: &str = "
     INSERT INTO messages
-          (seq, list, memory_id, revision, previous, type, sender, context, client, created_at, note, link, content)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+          (seq, list, memory_id, revision, previous, type, sender, context, client, created_at, note, link, sum,
+           content)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 const TOMBSTONE_SEQ: &str = "SELECT seq FROM tombstones WHERE id = ?1 AND list = ?2";
 const BURY: &str = "INSERT INTO tombstones (id, list, seq) VALUES (?1, ?2, ?3)";
 const RAISE: &str = "DELETE FROM tombstones WHERE id = ?1";
@@ -184,7 +186,10 @@ impl Scope<'_> {
             content: &content,
         })?;
         let link = link.as_bytes();
-        let values = params![seq, list, id, revision, previous, kind, sender, context, client, at, note, link, content];
+        let rest = Rest { seq, kind, note, context, client, previous };
+        let sum = sum::joined(sum::of_document(id, revision, at, sender, &content), rest.sum());
+        let values =
+            params![seq, list, id, revision, previous, kind, sender, context, client, at, note, link, sum, content];
         self.run(MESSAGE, values)?;
         Ok(content.len())
     }

@@ -8,7 +8,8 @@ use taskbus_core::bus::fold::words;
 
 use super::super::error::Answer;
 use super::super::scope::Scope;
-use super::super::verify::Findings;
+use super::super::verify::{Findings, readable};
+use super::posts;
 
 const COUNTS: &str = "
     SELECT c.name, c.live, c.rows, c.latest_seq, sum(p.standing = 0), count(p.seq), max(p.seq)
@@ -62,6 +63,7 @@ impl Scope<'_> {
     /// many there are.
     pub(in crate::store::sqlite) fn check_bus(&self, words: bool, found: &mut Findings<'_>) -> Answer<()> {
         self.check_channels(found)?;
+        self.check_messages(found)?;
         self.check_tags(found)?;
         for seq in self.all(MARKED, [], |row| row.get::<_, i64>(0))? {
             found.push(format!("message {seq} is not marked as its vector is there"));
@@ -101,6 +103,18 @@ impl Scope<'_> {
         let newest = self.one(NEWEST, [], |row| row.get::<_, u64>(0))?.unwrap_or(0);
         if newest > self.seq.get() {
             found.push(format!("the newest seq is kept as {}, but there is message {newest}", self.seq.get()));
+        }
+        Ok(())
+    }
+
+    /// Whether each message is as it was written.
+    fn check_messages(&self, found: &mut Findings<'_>) -> Answer<()> {
+        let mut statement = self.connection.prepare(posts::POSTS)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if let Err(why) = readable(posts::message_from(row))? {
+                found.push(why);
+            }
         }
         Ok(())
     }

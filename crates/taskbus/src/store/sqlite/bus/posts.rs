@@ -7,17 +7,23 @@ use taskbus_core::name::{Identity, Label};
 use taskbus_core::time::Timestamp;
 
 use super::super::error::{Answer, Fault};
-use super::super::scope::{Scope, valid};
+use super::super::scope::{Scope, text_or_none, valid};
+use super::super::sum::{self, Sum};
 use crate::store::bus::{NewMessage, Place};
 
 const WRITE: &str = "
     INSERT INTO posts (seq, channel, standing, ages, memory_id, revision, reply_to, created_at, sender, type, tags,
-                       subject, context, client, metadata, content)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+                       subject, context, client, metadata, content, sum)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 const POST: &str = "
     SELECT p.seq, c.name, p.sender, p.context, p.created_at, p.type, p.subject, p.content, p.reply_to, p.metadata,
-           p.memory_id, p.revision, p.tags
+           p.memory_id, p.revision, p.tags, p.client, p.sum
     FROM posts p JOIN channels c ON c.id = p.channel WHERE p.seq = ?1";
+/// The columns of `POST`, of each message that is in a channel.
+pub(super) const POSTS: &str = "
+    SELECT p.seq, c.name, p.sender, p.context, p.created_at, p.type, p.subject, p.content, p.reply_to, p.metadata,
+           p.memory_id, p.revision, p.tags, p.client, p.sum
+    FROM posts p JOIN channels c ON c.id = p.channel ORDER BY p.seq";
 const STANDING: &str = "SELECT channel, standing, tags FROM posts WHERE seq = ?1";
 const BURY: &str = "UPDATE posts SET standing = 2, buried_at = ?2, embedded = 0 WHERE seq = ?1";
 const REMOVE: &str = "DELETE FROM posts WHERE seq = ?1";
@@ -63,6 +69,23 @@ impl Scope<'_> {
         let metadata = metadata.map_err(|error| Fault::Misuse(format!("BUG: metadata is no JSON: {error}")))?;
         let sender = new.sender.map(Identity::as_str);
         let subject = new.subject.map(Headline::as_str);
+        let (at, tags, said) = (new.at.as_millis(), joined(new.tags), new.content);
+        let sum = Said {
+            seq,
+            at,
+            sender,
+            sort: new.sort.as_str(),
+            subject,
+            content: said,
+            reply_to: new.reply_to,
+            metadata: metadata.as_deref(),
+            memory: memory.map(|memory| (memory.id, memory.revision)),
+            tags: &tags,
+            context: &new.author.context,
+            client: &new.author.client,
+        }
+        .sum()
+        .end();
         self.run(
             WRITE,
             params![
@@ -73,15 +96,16 @@ impl Scope<'_> {
                 id,
                 revision,
                 new.reply_to,
-                new.at.as_millis(),
+                at,
                 sender,
                 new.sort.as_str(),
-                joined(new.tags),
+                tags,
                 subject,
                 new.author.context,
                 new.author.client,
                 metadata,
-                new.content
+                said,
+                sum
             ],
         )?;
         for tag in new.tags {
@@ -155,24 +179,70 @@ pub(super) fn sender_from(name: Option<String>) -> Answer<Option<Identity>> {
     name.map(|name| valid(Identity::new(name), "sender")).transpose()
 }
 
+/// What a message says, as its columns hold it.
+struct Said<'a> {
+    seq: u64,
+    at: i64,
+    sender: Option<&'a str>,
+    sort: &'a str,
+    subject: Option<&'a str>,
+    content: &'a str,
+    reply_to: Option<u64>,
+    metadata: Option<&'a str>,
+    memory: Option<(u64, u64)>,
+    tags: &'a str,
+    context: &'a str,
+    client: &'a str,
+}
+
+impl<'a> Said<'a> {
+    /// From the columns of `POST`.
+    fn from_sql(row: &'a SqlRow<'_>) -> Answer<Self> {
+        let text = |at| row.get_ref(at)?.as_str().map_err(rusqlite::Error::from);
+        let (id, revision): (Option<u64>, Option<u64>) = (row.get(10)?, row.get(11)?);
+        Ok(Self {
+            seq: row.get(0)?,
+            at: row.get(4)?,
+            sender: text_or_none(row, 2)?,
+            sort: text(5)?,
+            subject: text_or_none(row, 6)?,
+            content: text(7)?,
+            reply_to: row.get(8)?,
+            metadata: text_or_none(row, 9)?,
+            memory: id.zip(revision),
+            tags: text(12)?,
+            context: text(3)?,
+            client: text(13)?,
+        })
+    }
+
+    fn sum(&self) -> Sum {
+        let signed = u64::cast_signed;
+        let (id, revision) = self.memory.map(|(id, revision)| (signed(id), signed(revision))).unzip();
+        let sum = Sum::new().number(signed(self.seq)).number(self.at).optional_text(self.sender).text(self.sort);
+        let sum = sum.optional_text(self.subject).text(self.content).optional_number(self.reply_to.map(signed));
+        let sum = sum.optional_text(self.metadata).optional_number(id).optional_number(revision);
+        sum.text(self.tags).text(self.context).text(self.client)
+    }
+}
+
 /// Reads a message from the columns of `POST`.
-fn message_from(row: &SqlRow<'_>) -> Answer<Message> {
-    let (id, revision): (Option<u64>, Option<u64>) = (row.get(10)?, row.get(11)?);
-    let metadata: Option<String> = row.get(9)?;
-    let subject: Option<String> = row.get(6)?;
+pub(super) fn message_from(row: &SqlRow<'_>) -> Answer<Message> {
+    let said = Said::from_sql(row)?;
+    sum::check(row.get(14)?, said.sum(), || format!("message {}", said.seq))?;
     Ok(Message {
-        seq: row.get(0)?,
+        seq: said.seq,
         channel: valid(ChannelName::new(row.get::<_, String>(1)?), "channel")?,
-        sender: sender_from(row.get(2)?)?,
-        context: row.get(3)?,
-        created_at: Timestamp::from_millis(row.get(4)?),
-        sort: valid(Sort::new(row.get::<_, String>(5)?), "type")?,
-        subject: subject.map(|subject| valid(Headline::new(&subject), "subject")).transpose()?.flatten(),
-        content: row.get(7)?,
-        reply_to: row.get(8)?,
-        metadata: metadata.map(|text| valid(serde_json::from_str(&text), "metadata")).transpose()?,
-        memory: id.zip(revision).map(|(id, revision)| MemoryRef { id, revision }),
-        tags: tags_from(&row.get::<_, String>(12)?)?,
+        sender: sender_from(said.sender.map(str::to_owned))?,
+        context: said.context.to_owned(),
+        created_at: Timestamp::from_millis(said.at),
+        sort: valid(Sort::new(said.sort.to_owned()), "type")?,
+        subject: said.subject.map(|subject| valid(Headline::new(subject), "subject")).transpose()?.flatten(),
+        content: said.content.to_owned(),
+        reply_to: said.reply_to,
+        metadata: said.metadata.map(|text| valid(serde_json::from_str(text), "metadata")).transpose()?,
+        memory: said.memory.map(|(id, revision)| MemoryRef { id, revision }),
+        tags: tags_from(said.tags)?,
         matched_tags: Vec::new(),
     })
 }

@@ -1,6 +1,7 @@
 //! Messages in order. An index says which numbers come next, the row whether it is wanted: what an index does not hold
 //! is looked up one by one, and only as far as the limit asks.
 
+use rusqlite::Row as SqlRow;
 use rusqlite::types::Value;
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::message::{MemoryRef, Message};
@@ -9,8 +10,9 @@ use taskbus_core::name::{Identity, Label, ListName};
 use taskbus_core::time::Timestamp;
 
 use super::super::error::Answer;
-use super::super::scope::{Scope, valid};
+use super::super::scope::{Scope, text_or_none, valid};
 use super::super::snapshot::kind_from;
+use super::super::sum::{self, Rest};
 use super::super::tree::as_limit;
 use super::posts::{Standing, sender_from, tags_from};
 use crate::store::bus::{Found, MessageQuery};
@@ -47,7 +49,8 @@ const REVISION_FACTS: &str = "
     SELECT l.name, m.sender, m.created_at, m.memory_id
     FROM messages m JOIN lists l ON l.id = m.list WHERE m.seq = ?1";
 const REVISION: &str = "
-    SELECT l.name, m.memory_id, m.revision, m.type, m.previous, m.sender, m.context, m.created_at, m.content
+    SELECT l.name, m.memory_id, m.revision, m.type, m.previous, m.sender, m.context, m.created_at, m.content, m.sum,
+           m.note, m.client
     FROM messages m JOIN lists l ON l.id = m.list WHERE m.seq = ?1";
 
 /// Numbers looked at in one go, at least.
@@ -128,6 +131,7 @@ impl Scope<'_> {
         let mut statement = self.connection.prepare_cached(REVISION)?;
         let mut rows = statement.query([seq])?;
         let Some(row) = rows.next()? else { return Ok(None) };
+        check_revision(seq, row)?;
         let list = valid(ListName::new(row.get::<_, String>(0)?), "list")?;
         let revision = Revision {
             list: &list,
@@ -270,4 +274,15 @@ impl Scope<'_> {
         seqs.truncate(count);
         Ok(seqs)
     }
+}
+
+/// Refuses a revision, in the columns of `REVISION`, that does not fit its sums.
+fn check_revision(seq: u64, row: &SqlRow<'_>) -> Answer<()> {
+    let text = |at| row.get_ref(at)?.as_str().map_err(rusqlite::Error::from);
+    let (document, rest) = sum::halves(row.get(9)?);
+    let (kind, note, context, client) = (text(3)?, text_or_none(row, 10)?, text(6)?, text(11)?);
+    let said = Rest { seq, kind, note, context, client, previous: row.get(4)? };
+    let sum = sum::of_document(row.get(1)?, row.get(2)?, row.get(7)?, text_or_none(row, 5)?, text(8)?);
+    sum::check(document, sum, || format!("revision {seq}"))?;
+    sum::check(rest, said.sum(), || format!("revision {seq}"))
 }

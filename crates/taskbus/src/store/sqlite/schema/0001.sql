@@ -54,7 +54,8 @@ CREATE INDEX sessions_by_end ON sessions (alive_until);
 
 -- Every revision of every task, in the order of the whole store; content is the task as JSON and the truth.
 -- previous is the seq of the task's revision before, 0 for the first: a history is walked along it. link is a hash over
--- the link of the revision before, of whatever task, and all that stands in this one.
+-- the link of the revision before, of whatever task, and all that stands in this one. sum is two short sums: over what
+-- is read as the task, and over the rest.
 CREATE TABLE messages (
   seq        INTEGER PRIMARY KEY,
   list       INTEGER NOT NULL,
@@ -68,6 +69,7 @@ CREATE TABLE messages (
   created_at INTEGER NOT NULL,
   note       TEXT,
   link       BLOB NOT NULL,
+  sum        INTEGER NOT NULL,
   content    TEXT NOT NULL
 ) STRICT;
 
@@ -99,7 +101,8 @@ CREATE TABLE tasks (
   has_paths    INTEGER NOT NULL,
   has_details  INTEGER NOT NULL,
   labels       TEXT NOT NULL,
-  subject      TEXT NOT NULL
+  subject      TEXT NOT NULL,
+  sum          INTEGER NOT NULL  -- over what a page shows and the document alone decides
 ) STRICT;
 CREATE INDEX tasks_tree ON tasks (list, path, depth);
 CREATE INDEX tasks_children ON tasks (list, parent, rank);

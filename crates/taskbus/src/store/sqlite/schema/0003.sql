@@ -38,6 +38,7 @@ CREATE TABLE posts (
   context    TEXT NOT NULL,
   client     TEXT NOT NULL,
   metadata   TEXT,             -- JSON
+  sum        INTEGER NOT NULL, -- over all that a reader is told of it but its channel
   content    TEXT NOT NULL
 ) STRICT;
 CREATE INDEX posts_by_channel ON posts (channel, seq);

@@ -98,7 +98,7 @@ impl Scope<'_> {
 }
 
 /// A row that cannot be read is a finding, a file that cannot be read is a failure.
-fn readable<T>(answer: Answer<T>) -> Answer<Result<T, String>> {
+pub(super) fn readable<T>(answer: Answer<T>) -> Answer<Result<T, String>> {
     match answer {
         Ok(value) => Ok(Ok(value)),
         Err(fault) if fault.is_about_a_row() => Ok(Err(fault.to_string())),

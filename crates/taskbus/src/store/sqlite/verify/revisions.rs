@@ -14,10 +14,10 @@ use super::{Findings, Look, readable};
 use crate::store::RevisionRow;
 
 const ALL: &str = "
-    SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous, seq, list, link
+    SELECT memory_id, revision, created_at, sender, content, sum, type, note, context, client, previous, seq, list, link
     FROM messages ORDER BY seq";
 const ONE: &str = "
-    SELECT memory_id, revision, created_at, sender, content, type, note, context, client, previous, seq, list
+    SELECT memory_id, revision, created_at, sender, content, sum, type, note, context, client, previous, seq, list
     FROM messages WHERE seq = ?1";
 /// Deleted tasks lie in one list too.
 const STANDS: &str = "
@@ -39,8 +39,8 @@ struct Placed {
 
 impl Placed {
     fn from_sql(row: &SqlRow<'_>) -> Answer<Self> {
-        let (read, previous) = revision_from(row.get(10)?, row)?;
-        Ok(Self { list: row.get(11)?, task: row.get(0)?, previous, read })
+        let (read, previous) = revision_from(row.get(11)?, row)?;
+        Ok(Self { list: row.get(12)?, task: row.get(0)?, previous, read })
     }
 }
 
@@ -53,15 +53,18 @@ impl Scope<'_> {
         while let Some(row) = rows.next()? {
             found.verdict.revisions += 1;
             found.step();
-            let (seq, task): (i64, i64) = (row.get(10)?, row.get(0)?);
-            match readable(walk.step(row))? {
+            let (seq, task): (i64, i64) = (row.get(11)?, row.get(0)?);
+            let follows = readable(walk.step(row))?;
+            match &follows {
                 Ok(true) => {}
                 Ok(false) => found.revision(seq, task, "its link does not follow from what it says and the one before"),
-                Err(why) => found.revision(seq, task, &why),
+                Err(why) => found.revision(seq, task, why),
             }
             match readable(Placed::from_sql(row))? {
                 Ok(placed) => self.check_revision(&placed, &policies, found)?,
-                Err(why) => found.revision(seq, task, &why),
+                // What broke the link broke the sum too, and is told once.
+                Err(why) if follows == Ok(true) => found.revision(seq, task, &why),
+                Err(_) => {}
             }
         }
         found.extend(walk.end()?);

@@ -13,7 +13,7 @@ use super::{Findings, readable};
 const NEWEST: &str = "
     SELECT t.id, t.list, t.seq, m.type, m.list, m.memory_id FROM tasks t LEFT JOIN messages m ON m.seq = t.seq
     ORDER BY t.id";
-const DOCUMENT: &str = "SELECT memory_id, revision, created_at, sender, content FROM messages WHERE seq = ?1";
+const DOCUMENT: &str = "SELECT memory_id, revision, created_at, sender, content, sum FROM messages WHERE seq = ?1";
 const SPOT: &str = "SELECT path, depth FROM tasks WHERE id = ?1 AND list = ?2";
 const EDGES: &str = "SELECT blocker FROM edges INDEXED BY edges_by_task WHERE task = ?1 ORDER BY blocker";
 const LABEL: &str = "SELECT 1 FROM task_labels WHERE list = ?1 AND label = ?2 AND task = ?3";
