@@ -20,6 +20,10 @@ conformance *args:
 random cases="20000":
     PROPTEST_RNG_SEED=$(od -An -N4 -tu4 /dev/urandom | tr -d " ") PROPTEST_CASES={{cases}} cargo nextest run -p taskbus-core --no-capture
 
+# Bytes that mean harm, many more of them and new ones: what fails says which line to add to its file of inputs.
+fuzz times="100":
+    TASKBUS_SEED=$(od -An -N4 -tu4 /dev/urandom | tr -d " ") TASKBUS_TEST_TIMES={{times}} cargo nextest run -E 'binary(fuzz) or test(fuzz_tests)' --no-capture
+
 # Eight processes on one sidecar and one Claude Code directory, some of them killed; and without locks, which must lose.
 storm:
     cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture

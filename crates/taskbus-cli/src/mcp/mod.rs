@@ -17,6 +17,8 @@ mod desk;
 mod docs;
 mod field;
 mod flight;
+#[cfg(test)]
+mod fuzz_tests;
 mod gate;
 mod life;
 mod near;
