@@ -136,12 +136,12 @@ fn judged(desk: &Desk, verdict: &Verdict) -> bool {
         }
         Verdict::Request { id, message, .. } => {
             assert!(id == &message["id"] && message["params"].is_object(), "{message}");
-            called(desk, message["method"].as_str().unwrap(), message["params"].as_object().unwrap().clone())
+            called(desk, message["method"].as_str().unwrap(), message["params"].as_object().unwrap())
         }
     }
 }
 
-fn called(desk: &Desk, method: &str, params: Map<String, Value>) -> bool {
+fn called(desk: &Desk, method: &str, params: &Map<String, Value>) -> bool {
     let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
     match method {
         "tools/call" => {

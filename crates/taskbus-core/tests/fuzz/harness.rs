@@ -72,8 +72,7 @@ impl Target {
     /// The same, and both kinds of answers must have come up often.
     pub(crate) fn hunt_both(&self, rounds: u64) {
         let count = self.hunt(rounds);
-        let rare = (count.taken + count.refused) / 50;
-        assert!(count.taken > rare && count.refused > rare, "{} shows too little: {count:?}", self.name);
+        assert!(count.taken > 20 && count.refused > 20, "{} shows too little: {count:?}", self.name);
     }
 
     fn feed(&self, input: &[u8], when: &str) -> Made {
@@ -129,6 +128,7 @@ fn keep(pool: &mut Vec<Vec<u8>>, input: Vec<u8>, dice: &mut Dice) {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "the core reads no environment, its tests may")]
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }

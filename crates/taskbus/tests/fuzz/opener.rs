@@ -89,9 +89,9 @@ fn take(input: &[u8]) -> Made {
     let (first, edits) = input.split_first().unwrap_or((&0, &[]));
     let file = &mut whole[usize::from(*first) % 3];
     if *first >= 200 {
-        *file = edits.to_vec()
+        *file = edits.to_vec();
     } else {
-        edits.chunks_exact(6).for_each(|edit| apply(file, edit))
+        edits.chunks_exact(6).for_each(|edit| apply(file, edit));
     }
     let keep = scratch();
     let dir = keep.path();
