@@ -222,14 +222,17 @@ pub struct Ticked {
 pub struct Seams {
     /// The owner token of this process: nobody else may have the same.
     pub token: String,
-    /// The time since any fixed point; never runs back. The rate limit is measured by it.
+    /// The time since any fixed point; never runs back. The rate limit and the maintenance are measured by it.
     pub uptime: Box<dyn Fn() -> Duration + Send + Sync>,
+    /// Makes what nobody may guess and nobody may have twice: the tokens of what is delivered.
+    pub random: Box<dyn Fn() -> String + Send + Sync>,
 }
 
 impl Default for Seams {
     fn default() -> Self {
         let start = Instant::now();
-        Self { token: sessions::random_token(), uptime: Box::new(move || start.elapsed()) }
+        let random = Box::new(sessions::random_token);
+        Self { token: sessions::random_token(), uptime: Box::new(move || start.elapsed()), random }
     }
 }
 

@@ -2,7 +2,7 @@
 //! abandoned tasks to their queues, for it and for a reader that met one. Each looks first and takes the write lock only
 //! when there is something to mend.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use taskbus_core::bus::retain::{Step, Turn, turn};
 use taskbus_core::decide::{Facts, reclaim_all, reclaim_one};
@@ -40,15 +40,21 @@ pub(super) fn has_abandoned(snapshot: &dyn Snapshot, facts: &Facts) -> Look<bool
 pub(super) struct Shift<'a> {
     /// Who.
     pub(super) token: &'a str,
-    /// When it must be over; the rest is left to the next.
-    pub(super) deadline: Instant,
+    /// When it must be over, by the uptime of its engine; the rest is left to the next.
+    pub(super) deadline: Duration,
+    uptime: &'a dyn Fn() -> Duration,
     interval_ms: i64,
 }
 
 impl Shift<'_> {
     /// Whether the time is over.
     pub(super) fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
+        self.left().is_zero()
+    }
+
+    /// How much of it is left.
+    pub(super) fn left(&self) -> Duration {
+        self.deadline.saturating_sub((self.uptime)())
     }
 
     fn turn(&self, bus: &dyn BusSnapshot, now: Timestamp) -> Result<Turn, StoreError> {
@@ -67,7 +73,8 @@ impl Engine {
     pub fn tick(&self) -> Result<Ticked, Error> {
         let interval = self.tick_interval();
         let interval_ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX / 4);
-        let shift = Shift { token: &self.seams.token, deadline: Instant::now() + interval / 2, interval_ms };
+        let uptime = &*self.seams.uptime;
+        let shift = Shift { token: &self.seams.token, deadline: uptime() + interval / 2, uptime, interval_ms };
         let (mut ticked, mut first) = (Ticked::default(), None);
         if self.is_anothers(&shift)? {
             return Ok(ticked);

@@ -103,7 +103,8 @@ impl Place {
         let token = format!("process-{}", TOKENS.fetch_add(1, Ordering::Relaxed));
         let clock = self.clock.clone();
         let since = move || Duration::from_millis(u64::try_from(clock.now().as_millis() - START_MS).unwrap_or(0));
-        Arc::new(Engine::with_seams(self.store.clone(), limits, Seams { token, uptime: Box::new(since) }))
+        let seams = Seams { token, uptime: Box::new(since), ..Seams::default() };
+        Arc::new(Engine::with_seams(self.store.clone(), limits, seams))
     }
 
     pub(crate) fn join(&self, engine: Arc<Engine>, name: &str, span: Span) -> Person {

@@ -2,7 +2,7 @@
 //! stay. The tick does it, and a write that finds the store full does it first.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::retain::{Budget, borders, mib};
@@ -47,7 +47,7 @@ impl Engine {
 
     /// Refuses a write when the store is full and nothing more can be evicted.
     pub(in crate::engine) fn make_room(&self) -> Result<(), Error> {
-        let used = self.evict_down(Instant::now() + ROOM, &mut 0)?;
+        let used = self.evict_down((self.seams.uptime)() + ROOM, &mut 0)?;
         if self.budget().is_over(used) {
             return Err(
                 Refusal::CapacityExhausted { used_mib: mib(used), budget_mib: self.limits.sqlite_budget_mib }.into()
@@ -63,7 +63,7 @@ impl Engine {
 
     /// Evicts until a store that is too large is well below its budget, nothing is left to evict, or the time is over.
     /// Says how much is in use then, in bytes, and tells everybody.
-    pub(super) fn evict_down(&self, deadline: Instant, evicted: &mut usize) -> Result<u64, Error> {
+    pub(super) fn evict_down(&self, deadline: Duration, evicted: &mut usize) -> Result<u64, Error> {
         let budget = self.budget();
         let used = || read_with(self.store(), None, |snapshot| bus(snapshot)?.used_bytes());
         let mut now_used = used()?;
@@ -71,7 +71,7 @@ impl Engine {
             self.tell_capacity(None)?;
             return Ok(now_used);
         }
-        while !budget.is_met(now_used) && Instant::now() < deadline {
+        while !budget.is_met(now_used) && (self.seams.uptime)() < deadline {
             let count = self.evict_chunk()?;
             *evicted += count;
             now_used = used()?;

@@ -1,6 +1,8 @@
 //! The steps of the maintenance that are about the bus. Each looks first, in a read, and takes the write lock only when
 //! there is something to do, a short transaction at a time; what is looked at is looked at again inside.
 
+use std::time::Instant;
+
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::memory::Stamp;
 use taskbus_core::bus::retain::{ENDED_SESSION_HOURS, SHRINK_BYTES_MIN, Seen, due_before};
@@ -178,7 +180,7 @@ impl Engine {
         if !self.take_lease(shift, wanted)? {
             return Ok(0);
         }
-        Ok(embedder.pass(Some(shift.deadline))?.embedded)
+        Ok(embedder.pass(Some(Instant::now() + shift.left()))?.embedded)
     }
 
     /// Does a part of the work at a time until none is left or the time is over; says how much was done.

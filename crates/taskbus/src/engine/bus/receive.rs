@@ -14,7 +14,6 @@ use taskbus_core::time::Timestamp;
 
 use super::post::{Glance, Post, Window};
 use super::{bus, bus_mut};
-use crate::engine::sessions::random_token;
 use crate::engine::{Engine, Error};
 use crate::store::{Snapshot, read_with, write_with};
 
@@ -119,7 +118,7 @@ impl Engine {
         Facts {
             now,
             caller: caller.clone(),
-            token: random_token(),
+            token: (self.seams.random)(),
             count: receive::count(count, limits.receive_default_count, limits.receive_max_count),
             count_max: limits.receive_max_count,
             result_bytes: limits.result_default_kib.saturating_mul(1024),
