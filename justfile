@@ -24,6 +24,10 @@ random cases="20000":
 fuzz times="100":
     TASKBUS_SEED=$(od -An -N4 -tu4 /dev/urandom | tr -d " ") TASKBUS_TEST_TIMES={{times}} cargo nextest run -E 'binary(fuzz) or test(fuzz_tests)' --no-capture
 
+# Agents, clock and faults that one seed decides, on so many times as many seeds; a seed that fails is printed.
+simulate times="100":
+    TASKBUS_TEST_TIMES={{times}} cargo nextest run --release -p taskbus -E 'binary(simulation)' --no-capture
+
 # Eight processes on one sidecar and one Claude Code directory, some of them killed; and without locks, which must lose.
 storm:
     cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture
