@@ -34,14 +34,14 @@ fn at(millis: i64) -> Timestamp {
 }
 
 /// A pending task at this rank, with these fields besides.
-fn task(number: u64, rank: &str, fields: Value) -> Task {
+fn task(number: u64, rank: &str, fields: &Value) -> Task {
     let mut all = json!({"subject": format!("task {number}"), "status": "pending", "rank": rank, "created_at": 1});
     all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     document::decode(id(number), 1, Stamp { at: at(1), by: None }, &all.to_string()).unwrap()
 }
 
 fn rank(text: &str) -> Rank {
-    task(1, text, json!({})).rank
+    task(1, text, &json!({})).rank
 }
 
 fn put(board: &mut Board, kind: Kind, task: Task) {
@@ -67,22 +67,22 @@ fn board(policy: Policy) -> Board {
     board.set_alive(who("amp"), at(NOW));
     board.set_unreadable([id(12)]);
     let tasks = [
-        task(1, "V1", json!({})),
-        task(2, "V1", json!({"parent": 1})),
-        task(3, "V2", json!({"parent": 1, "blocked_by": [2, 9]})),
+        task(1, "V1", &json!({})),
+        task(2, "V1", &json!({"parent": 1})),
+        task(3, "V2", &json!({"parent": 1, "blocked_by": [2, 9]})),
         task(
             4,
             "V1",
-            json!({"parent": 3, "status": "in_progress", "owner": "zed", "leased_until": NOW + 10,
+            &json!({"parent": 3, "status": "in_progress", "owner": "zed", "leased_until": NOW + 10,
             "paths": ["src/**"]}),
         ),
-        task(5, "V2", json!({"status": "in_progress", "owner": "amp"})),
-        task(6, "V3", json!({"status": "completed", "completed_at": 5})),
-        task(7, "V4", json!({"parent": 99, "not_before": NOW + 5})),
-        task(8, "V5", json!({"parked": true})),
-        task(10, "V6", json!({"owner": "jan"})),
-        task(11, "V7", json!({"blocked_by": [6]})),
-        task(13, "V8", json!({"blocked_by": [12]})),
+        task(5, "V2", &json!({"status": "in_progress", "owner": "amp"})),
+        task(6, "V3", &json!({"status": "completed", "completed_at": 5})),
+        task(7, "V4", &json!({"parent": 99, "not_before": NOW + 5})),
+        task(8, "V5", &json!({"parked": true})),
+        task(10, "V6", &json!({"owner": "jan"})),
+        task(11, "V7", &json!({"blocked_by": [6]})),
+        task(13, "V8", &json!({"blocked_by": [12]})),
     ];
     for task in tasks {
         put(&mut board, Kind::Created, task);
@@ -118,7 +118,7 @@ fn the_tree_is_read_depth_first() {
 #[test]
 fn a_parent_that_comes_or_goes_takes_its_children_along() {
     let mut board = strict();
-    put(&mut board, Kind::Created, task(99, "V9", json!({})));
+    put(&mut board, Kind::Created, task(99, "V9", &json!({})));
     assert!(shape(&board).ends_with(&[(99, 0), (7, 1)]), "{:?}", shape(&board));
     board.forget(&id(99));
     assert!(shape(&board).contains(&(7, 0)) && board.get_tombstone(&id(99)).is_none());
@@ -149,7 +149,7 @@ fn siblings_are_in_the_order_of_their_ranks() {
     assert_eq!(board.children(&under, false, 9).unwrap(), ids(&[2, 3]));
     assert_eq!(board.children(&under, false, 1).unwrap(), ids(&[2]));
     let mut board = board;
-    let mut done = task(2, "V1", json!({"parent": 1, "status": "completed", "completed_at": 9}));
+    let mut done = task(2, "V1", &json!({"parent": 1, "status": "completed", "completed_at": 9}));
     done.revision = 2;
     put(&mut board, Kind::Changed, done);
     assert_eq!(board.children(&under, true, 9).unwrap(), ids(&[3]));
@@ -211,8 +211,8 @@ fn those_who_wait_are_told_with_what_else_keeps_them() {
 #[test]
 fn a_way_leads_from_blocker_to_blocker() {
     let mut board = strict();
-    put(&mut board, Kind::Changed, task(5, "V2", json!({"blocked_by": [8, 3]})));
-    put(&mut board, Kind::Changed, task(8, "V5", json!({"blocked_by": [10]})));
+    put(&mut board, Kind::Changed, task(5, "V2", &json!({"blocked_by": [8, 3]})));
+    put(&mut board, Kind::Changed, task(8, "V5", &json!({"blocked_by": [10]})));
     let way = |from, to| board.way(&id(from), &id(to)).unwrap();
     assert_eq!((way(5, 2), way(5, 10), way(5, 5)), (Some(ids(&[5, 3, 2])), Some(ids(&[5, 8, 10])), Some(ids(&[5]))));
     assert_eq!((way(2, 5), way(5, 13)), (None, None));
@@ -226,7 +226,7 @@ fn a_way_leads_from_blocker_to_blocker() {
 
 fn board_with_a_way_through_the_deleted(policy: Policy) -> Board {
     let mut board = board(policy);
-    put(&mut board, Kind::Changed, task(13, "V8", json!({"blocked_by": [11]})));
+    put(&mut board, Kind::Changed, task(13, "V8", &json!({"blocked_by": [11]})));
     board
 }
 
@@ -257,10 +257,10 @@ fn the_ready_come_in_order_from_where_one_says() {
 fn ids_go_on_behind_the_largest_there_ever_was() {
     let mut board = strict();
     assert_eq!(board.mint(2).unwrap(), ids(&[14, 15]));
-    put(&mut board, Kind::Deleted, task(20, "V1", json!({})));
+    put(&mut board, Kind::Deleted, task(20, "V1", &json!({})));
     board.forget(&id(20));
     assert_eq!(board.mint(1).unwrap(), ids(&[21]));
-    let change = Change { kind: Kind::Created, task: task(30, "V1", json!({})), note: None };
+    let change = Change { kind: Kind::Created, task: task(30, "V1", &json!({})), note: None };
     board.apply(change).unwrap();
     assert!(board.get(&id(30)).is_some() && board.mint(1).unwrap() == ids(&[31]));
 }

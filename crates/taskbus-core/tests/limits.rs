@@ -151,3 +151,24 @@ fn leases_and_times() {
     let deferred = |millis| creates(Draft { not_before: Some(Timestamp::from_millis(millis)), ..draft() });
     assert!(deferred(limits::LEASE_MS_MIN) && !deferred(limits::LEASE_MS_MIN - 1), "that would be in seconds");
 }
+
+/// What users were told: a limit that changes is a change of the interface.
+#[test]
+fn the_figures_are_those_that_are_documented() {
+    let bytes = [
+        limits::NOTE_BYTES_MAX,
+        limits::SIDECAR_BYTES_MAX,
+        limits::REQUEST_BYTES_MAX,
+        limits::RESULT_BYTES_DEFAULT,
+        limits::TASK_FILE_BYTES_MAX,
+        limits::QUERY_BYTES_MAX,
+        limits::RESULT_BYTES_MAX,
+        limits::INSPECTION_BYTES_MAX,
+    ];
+    let kib = [16, 16 * 1024, 1024, 8, 4 * 1024, 4, 4 * 1024, 64];
+    assert_eq!(bytes, kib.map(|kib| kib * 1024));
+    assert_eq!(limits::LEASE_SECONDS_MAX, 7 * 24 * 60 * 60, "a week");
+    let day = 24 * 60 * 60 * 1000;
+    assert_eq!(limits::LEASE_MS_MIN, 11_323 * day, "2001 begins");
+    assert_eq!(limits::TIME_MS_MAX, 2_932_897 * day - 1, "9999 ends");
+}

@@ -53,6 +53,10 @@ mod tests {
         assert!(fit(5, 1, 1) > fit(10, 1, 1), "a shorter text");
         assert!(fit(10, 2, 1) > fit(10, 1, 1), "twice in it");
         assert!(fit(10, 1, 9) > 0.0, "a word that nearly all have still counts");
+        let near = |is: f64, expected: f64| assert!((is - expected).abs() < 1e-5, "{is}, not {expected}");
+        near(fit(10, 1, 1), 1.84583);
+        near(fit(20, 2, 3), 0.81791);
+        assert!((fit(10, 1, 6) / 1e-6 - 1.0).abs() < 1e-9, "the least that a word weighs");
         let two = [Occurrence { here: 1, texts: 1 }, Occurrence { here: 1, texts: 3 }];
         assert!((relevance(corpus, 10, &two) - fit(10, 1, 1) - fit(10, 1, 3)).abs() < 1e-12);
     }
