@@ -1,11 +1,15 @@
 //! Names and who holds them.
 
 use taskbus::core::command::Patch;
+use taskbus::core::limits::IDS_SHOWN_MAX;
 use taskbus::core::refusal::{Conflict, NotRegistered, Refusal};
 use taskbus::engine::{Engine, Limits, Registration, Span};
 use taskbus::store::Harness;
 
-use crate::support::{held_by, holder, on_every_store, race, refusal, wish};
+use crate::support::{held_by, holder, on_every_store, race, refusal, sqlite, wish};
+
+/// So many names one process takes.
+const HOARD: usize = 10_000;
 
 fn name(engine: &Engine, wished: &str) -> String {
     engine.register(&wish(wished, Span::Heartbeat)).unwrap().name.to_string()
@@ -176,4 +180,28 @@ on_every_store! {
         place.clock.advance(30_001);
         assert_eq!(found(ours), None);
     }
+}
+
+/// Whoever hoards sessions is in nobody's way, and thirty seconds after the last heartbeat their names are free.
+#[test]
+fn ten_thousand_sessions_keep_nobody_from_working() {
+    let place = sqlite();
+    let hoard = place.engine(Limits::default());
+    for number in 0..HOARD {
+        hoard.register_name(&wish(&format!("Amp{number}x"), Span::Heartbeat)).unwrap();
+    }
+    let zed = place.person("Zed");
+    let look = zed.engine.register(&wish("Zed", Span::Heartbeat)).unwrap();
+    assert_eq!((look.resumed, look.others.len()), (true, IDS_SHOWN_MAX), "a look around stays short");
+    let task = zed.create("Do it");
+    zed.claim(&task).unwrap();
+    zed.complete(&task).unwrap();
+    assert_eq!(hoard.heartbeat().unwrap(), HOARD);
+    assert_eq!(zed.engine.sessions().unwrap().len(), HOARD + 1);
+    place.silence_all_but(&[&zed]);
+    assert_eq!(zed.engine.sessions().unwrap().len(), 1);
+    assert_eq!(name(&place.engine(Limits::default()), "Amp7x"), "Amp7x", "a name is free again");
+    place.clock.advance(25 * 60 * 60 * 1000);
+    zed.engine.heartbeat().unwrap();
+    assert_eq!(zed.engine.tick().unwrap().sessions, HOARD, "a day later nothing is kept of them");
 }
