@@ -183,7 +183,8 @@ impl Engine {
         let (name, old) = self.free_name(tx, wish, now)?;
         let token = self.token_for(&name, wish.span);
         let resumed = old.filter(|row| row.token == token);
-        if resumed.is_none() {
+        // Where nobody is known to be dead, nothing is abandoned, and whoever comes back goes on with what the name held.
+        if resumed.is_none() && !tx.is_alive(&name, now)? {
             let tasks = orphans(tx, &name)?;
             if !tasks.is_empty() {
                 return Ok(Taking::Orphans { name, tasks });
