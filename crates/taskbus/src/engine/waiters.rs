@@ -1,6 +1,6 @@
-//! Calls that wait for a change of the store: one thread listens for all of them, and sleeps until the store says that
-//! something changed. A call that is cancelled is woken by a [`Waker`]; nobody looks at a fixed rate faster than
-//! once a second, which makes up for a notice that got lost.
+//! Calls that wait for a change of the store. They wait in the store itself if it can be nudged; else one thread listens for
+//! all of them, and sleeps until the store says that something changed. A call that is cancelled is woken by a [`Waker`];
+//! nobody looks at a fixed rate faster than once a second, which makes up for a notice that got lost.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ struct State {
 
 /// Wakes the waiting calls of an engine, from wherever their cancellation is heard of.
 #[derive(Clone)]
-pub struct Waker(Arc<Hall>);
+pub struct Waker(Arc<Hall>, Arc<dyn Store>);
 
 /// A call that waits; it counts until it is dropped.
 struct Place<'a>(&'a Arc<Hall>);
@@ -42,11 +42,17 @@ impl Engine {
     /// What wakes the waiting calls of this engine.
     #[must_use]
     pub fn waker(&self) -> Waker {
-        Waker(Arc::clone(&self.waiters.0))
+        Waker(Arc::clone(&self.waiters.0), Arc::clone(&self.store))
     }
 
     /// Waits until the store has changed since `seen`, the time is over, or `cancelled` says so.
     pub(super) fn pause(&self, seen: u64, time: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+        if cancelled() {
+            return Ok(());
+        }
+        if let Some(waited) = self.store.wait_unless(seen, time, cancelled) {
+            return Ok(waited?);
+        }
         let end = Instant::now() + time;
         let hall = &self.waiters.0;
         let place = Place::take(hall);
@@ -72,6 +78,7 @@ impl Waker {
         let state = self.0.lock();
         self.0.bell.notify_all();
         drop(state);
+        self.1.nudge();
     }
 }
 
@@ -148,6 +155,7 @@ mod tests {
     use super::*;
     use crate::engine::Limits;
     use crate::store::memory::MemoryStore;
+    use crate::store::sqlite::{SqliteOptions, SqliteStore};
     use crate::store::write_with;
 
     /// With looks once a second alone, so many rounds last longer than this.
@@ -186,6 +194,25 @@ mod tests {
                 over.store(true, Ordering::SeqCst);
                 engine.waker().wake();
                 wait.join().unwrap().unwrap();
+            });
+        }
+        assert!(begin.elapsed() < IN_ALL, "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn cancelled_waits_in_a_file_end_when_they_are_woken() {
+        let home = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(home.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
+        let (engine, begin) = (Engine::new(Arc::new(store), Limits::default()), Instant::now());
+        commit(&engine, 0);
+        for _ in 0..ROUNDS {
+            let (over, seen) = (AtomicBool::new(false), engine.store().version().unwrap());
+            thread::scope(|scope| {
+                let wait = || engine.pause(seen, LONG, &|| over.load(Ordering::SeqCst));
+                let waits = [(); 3].map(|()| scope.spawn(wait));
+                over.store(true, Ordering::SeqCst);
+                engine.waker().wake();
+                waits.into_iter().for_each(|wait| wait.join().unwrap().unwrap());
             });
         }
         assert!(begin.elapsed() < IN_ALL, "{:?}", begin.elapsed());

@@ -138,6 +138,15 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError`] when the store cannot be watched.
     fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError>;
+
+    /// The same, which also ends soon after a [`Store::nudge`] if `stop` then says so; so the caller needs no thread that
+    /// waits in its place. None, and at once, from a store that nobody can nudge.
+    fn wait_unless(&self, _seen: u64, _timeout: Duration, _stop: &dyn Fn() -> bool) -> Option<Result<(), StoreError>> {
+        None
+    }
+
+    /// Has every [`Store::wait_unless`] of this handle ask its `stop`.
+    fn nudge(&self) {}
 }
 
 /// The body of a read.

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskbus_core::bus::channel::ChannelName;
 use taskbus_core::bus::message::{Content, Draft, Sort};
@@ -30,6 +30,8 @@ const IDLE_PERCENT: f64 = 0.01;
 /// Until all wait for sure; and up to so much more, so that one who polls is met anywhere between two looks.
 const SETTLE: Duration = Duration::from_millis(20);
 const PHASES: u64 = 10;
+/// Commits by which it is known how long one takes when nobody waits.
+const ALONE: usize = 15;
 
 /// Wakes, and the quiet between them.
 pub(in crate::bench) fn bars(effort: &Effort, dir: Option<&Path>) -> Result<Vec<Bar>, Failure> {
@@ -65,6 +67,7 @@ impl Times {
 fn wakes(field: &Field, waiters: usize, rounds: usize) -> Result<Vec<Bar>, Failure> {
     let progress = Progress::new(rounds as u64);
     progress.note(&format!("waking {waiters} in other processes"));
+    let alone = alone(field)?;
     let store = || field.path.clone();
     let mut waiting = Crew::start((0..waiters).map(|worker| Job::Wait { store: store(), worker }))?;
     let mut polling = Crew::start((0..waiters).map(|_| Job::Poll { store: store() }))?;
@@ -73,7 +76,7 @@ fn wakes(field: &Field, waiters: usize, rounds: usize) -> Result<Vec<Bar>, Failu
     let mut noticing = Crew::start(noticing)?;
     let mut wakes = Wakes::default();
     for round in 0..rounds {
-        let send = || send(field, round);
+        let send = || send(field, round, alone);
         wakes.ours.0.extend(wake(&mut waiting, round, send)?);
         wakes.polls.0.extend(wake(&mut polling, round, send)?);
         wakes.notices.0.extend(wake(&mut noticing, round, || bell.ring())?);
@@ -108,10 +111,24 @@ fn wake(crew: &mut Crew, round: usize, happen: impl Fn() -> Result<u64, Failure>
     Ok(heard.into_iter().map(|at| at.saturating_sub(happened)).collect())
 }
 
-/// It has happened once it is committed.
-fn send(field: &Field, round: usize) -> Result<u64, Failure> {
+/// How long it takes to send a message, as rarely as here, when nobody waits for it.
+fn alone(field: &Field) -> Result<Duration, Failure> {
+    let time = |round| {
+        std::thread::sleep(SETTLE);
+        let began = Instant::now();
+        field.relaxed.send(&field.caller, &ChannelName::general(), &letter(round), None)?;
+        Ok(began.elapsed().as_secs_f64())
+    };
+    let times: Result<Vec<f64>, Failure> = (0..ALONE).map(time).collect();
+    times.map(|times| Duration::from_secs_f64(median(times)))
+}
+
+/// It has happened when the call would have returned if nobody waited. In fact it returns later: those that it wakes
+/// run first, where there are fewer processors than waiters.
+fn send(field: &Field, round: usize, alone: Duration) -> Result<u64, Failure> {
+    let began = now_nanos();
     field.relaxed.send(&field.caller, &ChannelName::general(), &letter(round), None)?;
-    Ok(now_nanos())
+    Ok(began + u64::try_from(alone.as_nanos()).unwrap_or_default())
 }
 
 /// A bare file beside the store.

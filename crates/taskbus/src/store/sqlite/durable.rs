@@ -47,6 +47,11 @@ impl Log {
         Self { path, file, id, flushes: Mutex::default(), ended: Condvar::new() }
     }
 
+    /// The file, to be locked.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Whether the path still names the file that is open. Nobody may remove a log while it is in use.
     pub(super) fn is_in_place(&self) -> bool {
         identify(&self.path) == self.id

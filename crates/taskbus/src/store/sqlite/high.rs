@@ -27,6 +27,8 @@ const SUMMED: usize = 48;
 const FILE_MODE: u32 = 0o600;
 /// Without durability the file is written once in so many numbers.
 const RELAXED_STRIDE: u64 = 64;
+/// Behind the slots lies a byte that says nothing: that it is written to is what those who wait hear.
+const BELL: u64 = (SLOTS * SLOT) as u64;
 
 /// What the file has of a store's id.
 type Id = [u8; 16];
@@ -98,21 +100,34 @@ impl High {
         Self { file, id: id_from(store), noted: AtomicU64::new(0) }
     }
 
+    /// The file, to be locked.
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
     /// Whether the store, whose newest seq this is, has lost anything.
     pub(super) fn judge(&self, seq: u64, epoch: u64) -> Standing {
         self.file.as_ref().map_or(Standing::Sound, |file| read(file, &self.id).judge(seq, epoch, boot()))
     }
 
-    /// Notes a seq that was acknowledged. What was is not undone because the file cannot be written.
+    /// Notes a seq that was acknowledged, which those who wait hear. What was is not undone because the file cannot be
+    /// written.
     pub(super) fn note(&self, seq: u64, epoch: u64, durability: Durability) {
         let Some(file) = &self.file else { return };
         let relaxed = durability == Durability::Relaxed;
         if relaxed && seq / RELAXED_STRIDE == self.noted.swap(seq, Ordering::Relaxed) / RELAXED_STRIDE {
-            return;
+            return self.ring();
         }
         let mark = Mark { seq, epoch, relaxed, boot: if relaxed { boot() } else { 0 } };
         if let Err(error) = write(file, &self.id, &mark) {
             tracing::warn!(%error, seq, "the high-water file cannot be written");
+        }
+    }
+
+    /// Wakes those who wait, after a commit that took no number. Who does not hear it looks within a second.
+    pub(super) fn ring(&self) {
+        if let Some(file) = &self.file {
+            let _rung = file.write_at(&[0], BELL);
         }
     }
 }

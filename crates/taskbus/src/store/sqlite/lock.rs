@@ -2,8 +2,9 @@
 //!
 //! SQLite's own busy handler backs off to 100 ms and starves whoever came late: of 64 processes that do nothing but
 //! write, some wait as long as it lasts. Here everybody sleeps about as long as everybody else, however long ago
-//! they came, and never the same twice: first 200 µs, as the lock is held for less; then 2 ms, because a try costs a
-//! dozen system calls, and 64 processes that try every 200 µs leave no processor to the one that holds the lock.
+//! they came, and never the same twice: first 200 µs, as the lock is held for less; then 2 ms, because 64 processes
+//! that wake every 200 µs leave no processor to the one that holds the lock. What processes that write do
+//! beside that, to fail cheaply and to let pass whoever is unlucky, is in `front`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -49,11 +50,16 @@ impl Patience {
         }
     }
 
-    fn left(&self) -> Duration {
+    pub(super) fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    fn over(&self) -> Fault {
+    /// How long it has taken so far.
+    pub(super) fn waited(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    pub(super) fn over(&self) -> Fault {
         Fault::Busy { waited: self.since.elapsed() }
     }
 }
@@ -64,7 +70,8 @@ pub(super) fn after(since: Instant, limit: Duration) -> Instant {
     since.checked_add(limit).unwrap_or(since + YEAR)
 }
 
-fn nap(before: u32) {
+/// Sleeps between two tries, after so many others.
+pub(super) fn nap(before: u32) {
     let jitter = Duration::from_micros(RandomState::new().hash_one(()) % JITTER_MICROS);
     std::thread::sleep((NAP + jitter) * if before < SHORT_NAPS { 1 } else { LONG_NAP });
 }

@@ -39,6 +39,7 @@ mod durable;
 mod error;
 mod file;
 mod follow;
+mod front;
 mod graph;
 mod high;
 mod holder;
@@ -235,6 +236,13 @@ impl SqliteStore {
         ))
     }
 
+    fn wait_for_change(&self, seen: u64, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        let opened = self.told(self.opened())?;
+        // The file may be opened anew meanwhile.
+        let version = || self.opened().and_then(|opened| self.version_of(&opened));
+        self.told(opened.wait(timeout, || Ok(stop() || version()? != seen)))
+    }
+
     fn version_of(&self, opened: &Opened) -> Answer<u64> {
         let version = opened.version()?;
         self.version.fetch_max(version, Ordering::SeqCst);
@@ -324,7 +332,16 @@ impl Store for SqliteStore {
     }
 
     fn wait(&self, seen: u64, timeout: Duration) -> Result<(), StoreError> {
-        let opened = self.told(self.opened())?;
-        self.told(opened.wait(timeout, || Ok(self.version_of(&opened)? != seen)))
+        self.wait_for_change(seen, timeout, &|| false)
+    }
+
+    fn wait_unless(&self, seen: u64, timeout: Duration, stop: &dyn Fn() -> bool) -> Option<Result<(), StoreError>> {
+        Some(self.wait_for_change(seen, timeout, stop))
+    }
+
+    fn nudge(&self) {
+        if let Some(opened) = &*self.slot() {
+            opened.nudge();
+        }
     }
 }

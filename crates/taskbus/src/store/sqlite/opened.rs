@@ -14,6 +14,7 @@ use super::checkpoint::{Checkpointer, Target};
 use super::durable::Log;
 use super::error::{Answer, Fault};
 use super::file::{FileId, Place};
+use super::front::Front;
 use super::high::High;
 use super::lock::{Gate, Patience, Turn};
 use super::open::{self, Access};
@@ -125,7 +126,10 @@ impl Opened {
         }
         let patience = Patience::of(self.options.deadline);
         let Reader { connection, is_lent } = self.told(self.reader(&patience))?;
-        let begun = self.told(self.begin(BEGIN, &connection, About::list(list), now, &patience));
+        let about = About::list(list);
+        let opening = self.told(patience.persist(|| open_with(BEGIN, &connection, about)));
+        let begun =
+            opening.and_then(|opening| self.told(Scope::enter(&connection, &self.label, about, now, false, opening)));
         let result = begun.and_then(|scope| f(&scope));
         if connection.prepare_cached(ROLLBACK).and_then(|mut end| end.execute([])).is_ok() {
             self.put_back(Reader { connection, is_lent });
@@ -147,10 +151,12 @@ impl Opened {
         f: &mut dyn FnMut(&mut Scope<'_>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let patience = Patience::of(self.options.deadline);
-        let lasting = {
+        let done = {
             let turn = self.told(self.turn(&patience))?;
             let before = turn.total_changes();
-            let scope = self.told(self.begin(BEGIN_IMMEDIATE, &turn, about, now, &patience));
+            let begun = self.front().persist(&patience, || open_with(BEGIN_IMMEDIATE, &turn, about));
+            let (opening, _place) = self.told(begun)?;
+            let scope = self.told(Scope::enter(&turn, &self.label, about, now, true, opening));
             let mut scope = scope.inspect_err(|_| roll_back(&turn))?;
             let high = self.told(self.high(&scope)).inspect_err(|_| roll_back(&turn))?;
             let seq = scope.seq.get();
@@ -165,16 +171,19 @@ impl Opened {
                 checkpointer.committed(&turn);
             }
             let upto = scope.seq.get();
-            let newer = (upto > seq).then(|| (high, upto, scope.epoch.get()));
-            let lasts = turn.total_changes() - before > scope.fleeting();
+            let changes = turn.total_changes() - before;
             // Whoever wrote what this call has seen may be dead, and nobody else may flush it.
             let rests = !wrote && upto > self.on_disk.load(Ordering::SeqCst);
-            (lasts || rests).then_some((newer, upto))
+            let (lasts, rings) = (changes > scope.fleeting() || rests, changes > scope.quiet());
+            Done { high, lasts, rings, newer: upto > seq, upto, epoch: scope.epoch.get() }
         };
-        let Some((newer, upto)) = lasting else { return Ok(()) };
-        self.told(self.make_durable(upto))?;
-        if let Some((high, seq, epoch)) = newer {
-            high.note(seq, epoch, self.options.durability);
+        if done.lasts {
+            self.told(self.make_durable(done.upto))?;
+        }
+        if done.newer {
+            done.high.note(done.upto, done.epoch, self.options.durability);
+        } else if done.rings {
+            done.high.ring();
         }
         Ok(())
     }
@@ -189,20 +198,8 @@ impl Opened {
         }
     }
 
-    /// Begins a transaction with its first read, which is what takes the snapshot.
-    fn begin<'c>(
-        &'c self,
-        how: &str,
-        connection: &'c Connection,
-        about: About<'c>,
-        now: Timestamp,
-        patience: &Patience,
-    ) -> Answer<Scope<'c>> {
-        let opening = patience.persist(|| {
-            connection.prepare_cached(how)?.execute([])?;
-            Opening::read(connection, about).inspect_err(|_| roll_back(connection))
-        })?;
-        Scope::enter(connection, &self.label, about, now, how == BEGIN_IMMEDIATE, opening)
+    fn front(&self) -> Front<'_> {
+        Front { place: self.log.as_ref().map(Log::file), flag: self.high.get().and_then(High::file) }
     }
 
     fn commit(&self, turn: &Turn<'_>, scope: &Scope<'_>, patience: &Patience) -> Answer<()> {
@@ -297,15 +294,39 @@ impl Opened {
         self.bell.wait(&self.place, timeout, changed)
     }
 
+    /// Has everybody who waits look.
+    pub(super) fn nudge(&self) {
+        self.bell.nudge();
+    }
+
     fn told<T>(&self, answer: Answer<T>) -> Result<T, StoreError> {
         answer.map_err(|fault| fault.told(&self.label))
     }
+}
+
+/// What is left to do after a commit.
+struct Done<'o> {
+    high: &'o High,
+    /// Something has to be on disk before the answer.
+    lasts: bool,
+    /// Somebody may wait for it.
+    rings: bool,
+    /// It took a number.
+    newer: bool,
+    upto: u64,
+    epoch: u64,
 }
 
 /// A connection to read on, and whether it is the one that writes.
 struct Reader {
     connection: Connection,
     is_lent: bool,
+}
+
+/// Begins a transaction with its first read, which is what takes the snapshot.
+fn open_with(how: &str, connection: &Connection, about: About<'_>) -> rusqlite::Result<Opening> {
+    connection.prepare_cached(how)?.execute([])?;
+    Opening::read(connection, about).inspect_err(|_| roll_back(connection))
 }
 
 /// What is left undone is undone when the connection is closed, at the latest.

@@ -93,7 +93,7 @@ impl Scope<'_> {
     pub(super) fn extend(&self, token: &str, alive_until: Timestamp) -> Answer<usize> {
         self.alive.take();
         let count: i64 = self.one(OF_TOKEN, [token], |row| row.get(0))?.unwrap_or(0);
-        self.run_fleeting(EXTEND, (token, alive_until.as_millis()))?;
+        self.run_quiet(EXTEND, (token, alive_until.as_millis()))?;
         usize::try_from(count).map_err(|_| Fault::Damaged("a negative count".to_owned()))
     }
 

@@ -92,6 +92,8 @@ pub(super) struct Scope<'c> {
     pub(super) pending: Option<RefCell<Pending>>,
     /// How many rows were changed that need not outlive a power cut.
     fleeting: Cell<u64>,
+    /// How many of them nobody waits for.
+    quiet: Cell<u64>,
     /// Names looked up so far.
     names: RefCell<Vec<(Identity, i64)>>,
     /// The one task that was found ready: the decision asks for it next.
@@ -188,6 +190,7 @@ impl<'c> Scope<'c> {
             head: Cell::new(head),
             pending: writes.then(RefCell::default),
             fleeting: Cell::new(0),
+            quiet: Cell::new(0),
             names: RefCell::default(),
             expected: RefCell::default(),
             alive: RefCell::default(),
@@ -341,9 +344,22 @@ impl<'c> Scope<'c> {
         Ok(())
     }
 
+    /// Runs one that says that somebody lives on, which wakes nobody.
+    pub(super) fn run_quiet(&self, sql: &str, params: impl Params) -> Answer<()> {
+        let before = self.fleeting.get();
+        self.run_fleeting(sql, params)?;
+        self.quiet.set(self.quiet.get() + self.fleeting.get() - before);
+        Ok(())
+    }
+
     /// How many rows were changed that need not outlive a power cut.
     pub(super) fn fleeting(&self) -> u64 {
         self.fleeting.get()
+    }
+
+    /// How many rows were changed that nobody waits for.
+    pub(super) fn quiet(&self) -> u64 {
+        self.quiet.get()
     }
 }
 

@@ -1,7 +1,9 @@
-//! Waiting for somebody else's commit: the operating system tells when the files are written to.
+//! Waiting for somebody else's commit: the operating system tells when the high-water file is written to, which a commit
+//! does once it can be seen, unless it only says that somebody lives on.
 //!
-//! The notice comes before the commit can be seen, so the version is looked at a few times more. One thread of the
-//! process listens, the others sleep on its word. A look every second makes up for a notice that got lost.
+//! Where there is no such file it tells of the database and its log. That notice comes before the commit can be seen, and in
+//! several pieces, so the version is looked at a few times more. One thread of the process listens, the others sleep on its
+//! word. A look every second makes up for a notice that got lost.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +16,7 @@ use super::lock::after;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Where no notice can be had, a look this often.
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
-/// Looks after a notice, and the time between them.
+/// Looks after a notice that comes too early, and the time between them.
 const LOOKS: u32 = 20;
 const LOOK_APART: Duration = Duration::from_micros(100);
 
@@ -30,6 +32,10 @@ struct State {
     /// Somebody listens for all.
     attended: bool,
     ear: Option<ear::Ear>,
+    /// What is heard beside the notices of the system.
+    nudge: Option<ear::Nudge>,
+    /// Counts what was heard.
+    rings: u64,
 }
 
 impl Bell {
@@ -49,12 +55,29 @@ impl Bell {
                 drop(state);
                 return self.attend(place, ear, until, changed);
             }
-            let left = until.saturating_duration_since(Instant::now()).min(LOOK_AGAIN);
-            drop(self.rung.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner));
+            // Whatever comes after this rings once more.
+            let rings = state.rings;
+            drop(state);
             if changed()? || Instant::now() >= until {
                 return Ok(());
             }
+            let left = until.saturating_duration_since(Instant::now()).min(LOOK_AGAIN);
+            let quiet = |state: &mut State| state.attended && state.rings == rings;
+            drop(self.rung.wait_timeout_while(self.state(), left, quiet).unwrap_or_else(PoisonError::into_inner));
         }
+    }
+
+    /// Has everybody who waits ask whether something changed.
+    pub(super) fn nudge(&self) {
+        self.ring();
+        if let Some(nudge) = &self.state().nudge {
+            nudge.give();
+        }
+    }
+
+    fn ring(&self) {
+        self.state().rings += 1;
+        self.rung.notify_all();
     }
 
     /// Listens on behalf of everybody until the own wait is over, then hands over.
@@ -67,7 +90,7 @@ impl Bell {
     ) -> Answer<()> {
         let mut post = Post { bell: self, ear };
         loop {
-            let heard = post.prepare(place);
+            let notice = post.prepare(place);
             if changed()? {
                 return Ok(());
             }
@@ -75,13 +98,13 @@ impl Bell {
             if left.is_zero() {
                 return Ok(());
             }
-            if heard && post.listen(left.min(LOOK_AGAIN)) {
-                self.rung.notify_all();
-                if look_again(&mut changed)? {
+            if notice == Notice::None {
+                std::thread::sleep(left.min(LOOK_OFTEN));
+            } else if post.listen(left.min(LOOK_AGAIN)) {
+                self.ring();
+                if look_again(&mut changed, notice)? {
                     return Ok(());
                 }
-            } else if !heard {
-                std::thread::sleep(left.min(LOOK_OFTEN));
             }
         }
     }
@@ -91,15 +114,27 @@ impl Bell {
     }
 }
 
-/// The notice came before the commit can be seen.
-fn look_again(changed: &mut impl FnMut() -> Answer<bool>) -> Answer<bool> {
-    for _ in 0..LOOKS {
+/// What the system tells of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Notice {
+    /// That it can be seen.
+    Timely,
+    /// That files are written to, before it can be seen.
+    Early,
+    /// Nothing.
+    None,
+}
+
+/// A notice may have come before the commit can be seen.
+fn look_again(changed: &mut impl FnMut() -> Answer<bool>, notice: Notice) -> Answer<bool> {
+    let more = if notice == Notice::Early { LOOKS } else { 0 };
+    for _ in 0..more {
         if changed()? {
             return Ok(true);
         }
         std::thread::sleep(LOOK_APART);
     }
-    Ok(false)
+    changed()
 }
 
 /// The place of the one who listens; leaving it lets another take over.
@@ -109,12 +144,21 @@ struct Post<'b> {
 }
 
 impl Post<'_> {
-    /// Listens to the files as they are now; false where the system gives no notice.
-    fn prepare(&mut self, place: &Place) -> bool {
-        if self.ear.is_none() {
-            self.ear = ear::Ear::new();
+    /// Listens to the files as they are now.
+    fn prepare(&mut self, place: &Place) -> Notice {
+        if self.ear.is_none()
+            && let Some((ear, nudge)) = ear::Ear::new()
+        {
+            self.ear = Some(ear);
+            self.bell.state().nudge = Some(nudge);
         }
-        self.ear.as_ref().is_some_and(|ear| ear.attach(&[place.log(), place.path().to_owned()]))
+        let Some(ear) = &self.ear else { return Notice::None };
+        let bell = place.high();
+        if std::fs::symlink_metadata(&bell).is_ok_and(|meta| meta.is_file()) && ear.attach(&bell) {
+            return Notice::Timely;
+        }
+        let files = [place.log(), place.path().to_owned()];
+        if files.iter().filter(|file| ear.attach(file)).count() > 0 { Notice::Early } else { Notice::None }
     }
 
     /// Whether a file was written to within the time.
@@ -135,38 +179,57 @@ impl Drop for Post<'_> {
 
 #[cfg(target_os = "linux")]
 mod ear {
-    //! Notices of the Linux kernel about writes to files.
+    //! Notices of the Linux kernel about writes to files, and nudges of this process.
 
     use std::os::fd::OwnedFd;
-    use std::path::PathBuf;
+    use std::path::Path;
+    use std::sync::Arc;
     use std::time::Duration;
 
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
     use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
     #[derive(Debug)]
-    pub(super) struct Ear(OwnedFd);
+    pub(super) struct Ear {
+        notices: OwnedFd,
+        nudges: Arc<OwnedFd>,
+    }
+
+    /// Whoever has this can be heard by the ear that it came with.
+    #[derive(Debug)]
+    pub(super) struct Nudge(Arc<OwnedFd>);
 
     impl Ear {
-        pub(super) fn new() -> Option<Self> {
-            inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok().map(Self)
+        pub(super) fn new() -> Option<(Self, Nudge)> {
+            let notices = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+            let nudges = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok()?);
+            Some((Self { notices, nudges: Arc::clone(&nudges) }, Nudge(nudges)))
         }
 
-        /// Watches the files there are; doing so twice changes nothing. False if there are none.
-        pub(super) fn attach(&self, files: &[PathBuf]) -> bool {
-            let watch = |file: &&PathBuf| inotify::add_watch(&self.0, file.as_path(), WatchFlags::MODIFY).is_ok();
-            files.iter().filter(watch).count() > 0
+        /// Watches a file; doing so twice changes nothing. False if there is none.
+        pub(super) fn attach(&self, file: &Path) -> bool {
+            inotify::add_watch(&self.notices, file, WatchFlags::MODIFY).is_ok()
         }
 
+        /// Whether anything is heard within the time.
         pub(super) fn listen(&self, time: Duration) -> bool {
             let time = Timespec::try_from(time).ok();
-            let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+            let mut fds = [PollFd::new(&self.notices, PollFlags::IN), PollFd::new(&*self.nudges, PollFlags::IN)];
             let heard = poll(&mut fds, time.as_ref()).is_ok_and(|ready| ready > 0);
-            if heard {
-                let mut buffer = [0; 4096];
-                while rustix::io::read(&self.0, &mut buffer).is_ok_and(|read| read > 0) {}
+            let [of_files, of_nudges] = fds.map(|fd| !fd.revents().is_empty());
+            let mut buffer = [0; 4096];
+            while of_files && rustix::io::read(&self.notices, &mut buffer).is_ok_and(|read| read == buffer.len()) {}
+            if of_nudges {
+                let _counted = rustix::io::read(&*self.nudges, &mut [0; 8]);
             }
             heard
+        }
+    }
+
+    impl Nudge {
+        /// A full counter is heard too.
+        pub(super) fn give(&self) {
+            let _counted = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
         }
     }
 }
@@ -175,24 +238,31 @@ mod ear {
 mod ear {
     //! Other systems give no notice here; the store is looked at often instead.
 
-    use std::path::PathBuf;
+    use std::path::Path;
     use std::time::Duration;
 
     #[derive(Debug)]
     pub(super) struct Ear;
 
+    #[derive(Debug)]
+    pub(super) struct Nudge;
+
     impl Ear {
-        pub(super) fn new() -> Option<Self> {
+        pub(super) fn new() -> Option<(Self, Nudge)> {
             None
         }
 
-        pub(super) fn attach(&self, _files: &[PathBuf]) -> bool {
+        pub(super) fn attach(&self, _file: &Path) -> bool {
             false
         }
 
         pub(super) fn listen(&self, _time: Duration) -> bool {
             false
         }
+    }
+
+    impl Nudge {
+        pub(super) fn give(&self) {}
     }
 }
 
@@ -201,6 +271,15 @@ mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::thread;
+
+    #[cfg(target_os = "linux")]
+    use {
+        crate::store::sqlite::{Durability, SqliteOptions, SqliteStore},
+        crate::store::{SessionRow, write_with},
+        taskbus_core::name::{Identity, ListName},
+        taskbus_core::neighbourhood::ListRules,
+        taskbus_core::time::Timestamp,
+    };
 
     use super::*;
 
@@ -241,6 +320,54 @@ mod tests {
         assert!(took < SOON, "{took:?}");
         let seconds = u32::try_from(took.as_secs()).unwrap();
         assert!(looks <= WAITERS * (seconds + 2), "{looks} looks in {took:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_commit_that_can_be_seen_is_told_once_and_that_somebody_lives_on_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let place = Place::find(&home.path().join("taskbus.db")).unwrap();
+        for durability in [Durability::Full, Durability::Relaxed] {
+            let store = SqliteStore::open(place.path(), SqliteOptions { durability, ..Default::default() }).unwrap();
+            put_session(&store, 1);
+            let (ear, _nudge) = ear::Ear::new().unwrap();
+            assert!(ear.attach(&place.high()));
+            let rings = |what: &str, expected: bool| assert_eq!(ear.listen(Duration::ZERO), expected, "{what}");
+            for seconds in [10, 20] {
+                write_with(&store, None, |tx| Ok(tx.extend_sessions("t", at(seconds))?)).unwrap();
+                rings("somebody lives on", false);
+            }
+            write_with(&store, None, |_| Ok(())).unwrap();
+            rings("nothing was written", false);
+            put_session(&store, 30);
+            rings("a session", true);
+            let name = ListName::new(format!("tasks/{durability:?}").to_lowercase()).unwrap();
+            write_with(&store, None, |tx| Ok(tx.create_list(&name, ListRules::default(), at(1))?)).unwrap();
+            rings("a list", true);
+            write_with(&store, None, |tx| Ok(tx.end_sessions("t")?)).unwrap();
+            rings("the end of a session", true);
+            rings("nothing more", false);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn put_session(store: &SqliteStore, seconds: i64) {
+        let session = SessionRow {
+            name: Identity::new("Zed").unwrap(),
+            token: "t".to_owned(),
+            alive_until: at(seconds),
+            registered_at: at(1),
+            context: String::new(),
+            client: String::new(),
+            pid: 1,
+            harness: None,
+        };
+        write_with(store, None, |tx| Ok(tx.put_session(&session)?)).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1000)
     }
 
     #[test]
