@@ -73,6 +73,14 @@ torture-long *args:
     cargo run --release -- torture --minutes 30 {{args}}
     TASKBUS_TEST_TIMES=20 cargo nextest run --release -p taskbus -E 'binary(faults)' --no-capture
 
+# Changes the core in one place after the other and sees whether a test of the core notices: cargo-mutants, hours for
+# all of it, two minutes for one of two hundred parts.
+mutants shard="0/200":
+    PROPTEST_RNG_SEED=1 PROPTEST_CASES=80 CARGO_PROFILE_DEV_DEBUG=0 cargo mutants -p taskbus-core --shard {{shard}} \
+        --sharding round-robin --timeout 120 --cargo-arg=--config=profile.dev.package.taskbus-core.opt-level=0 -- \
+        --lib --test board --test drop_in --test kin --test limits --test lineage --test receive --test refusals \
+        --test rules --test steps --test words
+
 # Licences, bans and sources of the dependency tree, and proof that the gate closes.
 deny:
     tests/deny
