@@ -84,3 +84,7 @@ mutants shard="0/200":
 # Licences, bans and sources of the dependency tree, and proof that the gate closes.
 deny:
     tests/deny
+
+# What the binary is made of, as a CycloneDX document in target/.
+sbom:
+    tests/sbom

@@ -89,7 +89,7 @@ fn shipped_rust() -> Vec<File> {
 }
 
 fn is_written_by_hand(file: &File) -> bool {
-    [".rs", ".py", ".sh", ".toml", "justfile", "test", "tests/deny", "tests/clients/run"]
+    [".rs", ".py", ".sh", ".toml", "justfile", "test", "tests/deny", "tests/sbom", "tests/clients/run"]
         .iter()
         .any(|end| file.path == *end || (end.starts_with('.') && file.path.ends_with(end)))
 }
