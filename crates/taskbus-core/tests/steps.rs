@@ -407,4 +407,10 @@ fn a_deleted_task_comes_back_as_it_was_but_for_its_holder() {
     let child = desk.create(|draft| draft.parent = Some(parent.clone()));
     let kept = desk.update("zed", &parent, Patch::delete()).unwrap_err();
     assert_eq!(kept, Refusal::Conflict(Conflict::Children { id: parent, children: vec![child] }));
+    let parent = desk.create(|_| {});
+    for _ in 0..=64 {
+        desk.create(|draft| draft.parent = Some(parent.clone()));
+    }
+    let told = desk.update("zed", &parent, Patch::delete()).unwrap_err().to_string();
+    assert!(told.contains("and more; move or delete those first"), "{told}");
 }
