@@ -1,16 +1,17 @@
-"""`taskbus mcp` as the official Python SDK meets it: over stdio, in both protocol eras, with real processes."""
+"""taskbus as the official Python SDK meets it: over stdio and HTTP, in both protocol eras, with real processes."""
 
 import asyncio
 import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 import unittest
 
 from mcp import Client, StdioServerParameters
 
-from place import LIST, Place
+from place import BINARY, LIST, Place
 
 CORE = ["register", "create_channel", "task_create", "task_plan", "task_next", "task_claim", "task_release",
         "task_update", "task_get", "task_list", "send", "receive"]  # fmt: skip
@@ -74,6 +75,18 @@ async def server(place, mode="auto", tools="core"):
     )
     async with Client(parameters, mode=mode, read_timeout_seconds=CALL_TIMEOUT_S) as client:
         yield Server(client, pid_file)
+
+
+@contextlib.contextmanager
+def serving(place):
+    """A server over HTTP; its URL."""
+    command = [BINARY, "serve", "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(command, env=place.env, cwd=place.project, stderr=subprocess.PIPE, text=True)
+    with process:
+        told = process.stderr.readline()
+        yield told.split(" at ")[1].split(";")[0]
+        process.terminate()
+        assert process.wait() == 0, process.returncode
 
 
 @contextlib.asynccontextmanager
@@ -262,6 +275,28 @@ class Contention(WithServers):
 
     async def history(self, server, task_id):
         return (await server.ok("task_get", as_="planner", task_id=task_id, history=True))["history"]
+
+
+class OverHttp(WithServers):
+    async def test_clients_of_both_eras_claim_one_task(self):
+        async def client(stack, url, mode):
+            it = await stack.enter_async_context(Client(url, mode=mode, read_timeout_seconds=CALL_TIMEOUT_S))
+            return Server(it, None)
+
+        with serving(self.place) as url:
+            async with contextlib.AsyncExitStack() as stack:
+                clients = [await client(stack, url, mode) for mode in ("legacy", "auto", "legacy", "auto")]
+                versions = {it.client.session.protocol_version for it in clients}
+                self.assertEqual(len(versions), 2, f"one era only: {versions}")
+                tools = (await clients[0].client.list_tools()).tools
+                self.assertEqual([tool.name for tool in tools], CORE)
+                ids = await self.list_of(clients[0], *({"key": str(n), "subject": f"Task {n}"} for n in range(10)))
+                names = [(await it.ok("register", name="rival"))["as"] for it in clients]
+                self.assertEqual(len(set(names)), len(clients), names)
+                for task_id in ids.values():
+                    claims = [it.call("task_claim", as_=name, task_id=task_id) for it, name in zip(clients, names)]
+                    answers = await asyncio.gather(*claims)
+                    self.assertEqual([answer.is_error for answer in answers].count(False), 1)
 
 
 class Bus(WithServers):

@@ -1,6 +1,7 @@
 //! The flags that more than one surface reads, and the doors by which the command line reaches the other surfaces.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,6 +38,29 @@ pub(crate) struct Mcp {
     /// The tools to offer; repeat it or use commas for more sets
     #[arg(long, value_name = "SET", value_enum, value_delimiter = ',', default_value = "core")]
     pub(crate) tools: Vec<ToolSet>,
+}
+
+/// `serve`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Serve {
+    /// Listen here; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7777")]
+    pub(crate) listen: SocketAddr,
+    /// Write the port into this file once it can be reached; the file goes when the server does
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) port_file: Option<PathBuf>,
+    /// The tools to offer; repeat it or use commas for more sets
+    #[arg(long, value_name = "SET", value_enum, value_delimiter = ',', default_value = "core")]
+    pub(crate) tools: Vec<ToolSet>,
+    /// Answer requests for this host name too, as a proxy in front passes them on; repeat it for more
+    #[arg(long = "allow-host", value_name = "NAME")]
+    pub(crate) allow_hosts: Vec<String>,
+    /// Let pages of this origin ask, such as https://board.example; repeat it for more
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub(crate) allow_origins: Vec<String>,
+    /// Listen where other machines reach it, although nobody is asked who they are
+    #[arg(long)]
+    pub(crate) insecure: bool,
 }
 
 /// A set of tools.
@@ -169,6 +193,8 @@ pub(crate) type Answer = Result<Box<dyn Report>, Failure>;
 pub(crate) struct Doors {
     /// Serves MCP until the client is gone.
     pub(crate) mcp: fn(Globals, &Mcp) -> ExitCode,
+    /// Serves HTTP until a signal ends it.
+    pub(crate) serve: fn(Globals, &Serve) -> Result<(), Failure>,
     /// Runs the demo.
     pub(crate) demo: fn(&Globals, &Demo) -> Answer,
     /// Runs the bench.

@@ -75,6 +75,20 @@ pub const SIDECAR_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// Largest request a surface reads, in bytes.
 pub const REQUEST_BYTES_MAX: usize = 1024 * 1024;
+/// Sessions that are open on one HTTP server at the same time.
+pub const HTTP_SESSIONS_MAX: usize = 512;
+/// A session of an HTTP client that says nothing for longer than this ends, in seconds.
+pub const HTTP_SESSION_IDLE_SECONDS: u64 = 1800;
+/// Connections to one HTTP server at the same time; more wait to be accepted.
+pub const HTTP_CONNECTIONS_MAX: usize = 1024;
+/// What the bodies of all requests that are being read may hold together, in bytes.
+pub const HTTP_BODIES_BYTES_MAX: usize = 32 * REQUEST_BYTES_MAX;
+/// Longest head of an HTTP request, in bytes.
+pub const HTTP_HEAD_BYTES_MAX: usize = 64 * 1024;
+/// How long a head, or a body behind it, may take to come, in seconds.
+pub const HTTP_READ_SECONDS_MAX: u64 = 20;
+/// How long calls in flight may take once an HTTP server is told to end, in seconds.
+pub const HTTP_DRAIN_SECONDS: u64 = 10;
 /// Deepest JSON a surface reads.
 pub const REQUEST_DEPTH_MAX: usize = 32;
 /// Largest result a surface sends by default, in bytes.

@@ -4,7 +4,7 @@ use crate::repo::{File, no_complaints, rust_below};
 use crate::source::{line_of, take_apart, without_tests, words};
 
 const CLI: &str = "crates/taskbus-cli/src/";
-const SURFACES: [&str; 5] = ["mcp", "cli", "demo", "bench", "torture"];
+const SURFACES: [&str; 6] = ["mcp", "http", "cli", "demo", "bench", "torture"];
 
 /// Where something may be named, and where nowhere else.
 struct Fence {
@@ -12,12 +12,19 @@ struct Fence {
     only_below: &'static [&'static str],
 }
 
-const FENCES: [Fence; 5] = [
+/// Where async code may stand: what is served, and the one bridge from it to the engine.
+const ASYNC_BELOW: [&str; 3] =
+    ["crates/taskbus-cli/src/mcp/", "crates/taskbus-cli/src/http/", "crates/taskbus-cli/src/blocking.rs"];
+
+const FENCES: [Fence; 8] = [
     Fence { what: "rusqlite", only_below: &["crates/taskbus/src/store/sqlite/", "crates/taskbus-cli/src/bench/"] },
     Fence { what: "rmcp", only_below: &["crates/taskbus-cli/src/mcp/"] },
-    Fence { what: "tokio", only_below: &["crates/taskbus-cli/src/mcp/"] },
-    Fence { what: "tokio_util", only_below: &["crates/taskbus-cli/src/mcp/"] },
-    Fence { what: "async", only_below: &["crates/taskbus-cli/src/mcp/"] },
+    Fence { what: "axum", only_below: &["crates/taskbus-cli/src/http/"] },
+    Fence { what: "hyper", only_below: &["crates/taskbus-cli/src/http/"] },
+    Fence { what: "hyper_util", only_below: &["crates/taskbus-cli/src/http/"] },
+    Fence { what: "tokio", only_below: &ASYNC_BELOW },
+    Fence { what: "tokio_util", only_below: &ASYNC_BELOW },
+    Fence { what: "async", only_below: &ASYNC_BELOW },
 ];
 
 /// SQL stands beside its store, and in the loop that the benchmark measures against.
@@ -109,7 +116,7 @@ mod tests {
             0
         );
         assert_eq!(beyond_fence(&sample("a.rs", "use rusqlite::Connection;"), &FENCES[0]).len(), 1);
-        assert_eq!(beyond_fence(&sample("a.rs", "async fn b() {}"), &FENCES[4]).len(), 1);
+        assert_eq!(beyond_fence(&sample("a.rs", "async fn b() {}"), &FENCES[7]).len(), 1);
         assert_eq!(sql(&sample("a.rs", "let a = \"SELECT 1\"; // SELECT 2")).len(), 1);
         assert_eq!(impure(&sample("a.rs", "use std::{fmt, fs};\nstd::env::var(\"A\");")).len(), 2);
         assert_eq!(crossings(&sample("crates/taskbus-cli/src/mcp/a.rs", "use crate::cli::b;")).len(), 1);

@@ -12,7 +12,7 @@ use super::bus::args as bus;
 use super::hook::Event;
 use super::late::Late;
 use super::values::{Lease, Moment, Pair, lease, moment, pair, seconds, status};
-use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp, Torture, TortureWorker};
+use crate::options::{Bench, Demo, DemoWorker, Globals, Mcp, Serve, Torture, TortureWorker};
 use crate::setup::CLIENTS;
 
 const AFTER_HELP: &str = "\
@@ -62,6 +62,8 @@ pub(crate) enum Command {
     AtDesk(AtDesk),
     /// Serve the tools to an agent over standard input and output (MCP)
     Mcp(Late<Mcp>),
+    /// Serve the tools to many agents over HTTP (MCP), until a signal ends it
+    Serve(Late<Serve>),
     /// Watch several worker processes do a plan together, and one of them die
     Demo(Late<Demo>),
     /// Measure what each call costs on this machine, against a bare SQLite transaction

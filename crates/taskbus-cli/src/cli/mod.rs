@@ -59,6 +59,7 @@ fn run(doors: &Doors, args: &[OsString], json: bool) -> Result<ExitCode, Failure
     };
     let report = match command {
         Command::Mcp(mcp) => return Ok((doors.mcp)(globals, &mcp)),
+        Command::Serve(serve) => return (doors.serve)(globals, &serve).map(|()| DONE.into()),
         Command::DemoWorker(worker) => return (doors.demo_worker)(&globals, &worker).map(|()| DONE.into()),
         Command::TortureWorker(worker) => return (doors.torture_worker)(&worker).map(|()| DONE.into()),
         Command::Torture(torture) => (doors.torture)(&globals, &torture)?,

@@ -80,6 +80,7 @@ impl Reply {
 }
 
 /// A choice among many lists.
+#[derive(Clone)]
 pub(crate) struct Choice {
     /// The list of this process, or why there is none.
     pub(crate) usual: Result<ListName, Failure>,
@@ -88,6 +89,7 @@ pub(crate) struct Choice {
 }
 
 /// Which list a call means when it names none.
+#[derive(Clone)]
 pub(crate) enum Lists {
     /// A store of many.
     Many(Box<Choice>),
@@ -127,6 +129,11 @@ impl Desk {
         let engine = Arc::new((self.open)()?);
         *slot = Some(Arc::clone(&engine));
         Ok(engine)
+    }
+
+    /// Whether names are held here, so that a caller must have one of its own.
+    pub(super) fn keeps_sessions(&self) -> Result<bool, Failure> {
+        Ok(self.engine()?.store().abilities().liveness)
     }
 
     /// The engine, if a call has opened it.

@@ -13,7 +13,7 @@ use super::desk::Desk;
 use super::sdk;
 use super::stdio::{self, Outgoing};
 use super::table::Offer;
-use crate::wire::error::Failure;
+use crate::blocking::blocking;
 
 /// How long answers in flight may take once the end has come.
 const DRAIN: Duration = Duration::from_millis(700);
@@ -26,12 +26,6 @@ const PARENT: Duration = Duration::from_secs(2);
 /// Between two looks whether a store is open, so that maintenance has something to do.
 const OPENED: Duration = Duration::from_secs(limits::CLEANUP_INTERVAL_SECONDS);
 
-/// Runs what may block where it may. The only bridge from the tasks here to the engine.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Failure::internal("bug", "taskbus has a bug: the call was given up, others still work", false))
-}
-
 /// Serves until the end.
 pub(super) async fn run(desk: Arc<Desk>, offer: Offer) {
     let ending = CancellationToken::new();
@@ -41,7 +35,8 @@ pub(super) async fn run(desk: Arc<Desk>, offer: Offer) {
     let serving = sdk::serve(Arc::clone(&desk), offer, reader, outgoing, &ending);
     tokio::spawn(signals(ending.clone()));
     tokio::spawn(parent(ending.clone()));
-    tokio::spawn(heartbeat(Arc::clone(&desk)));
+    let own = Arc::clone(&desk);
+    tokio::spawn(heartbeat(move || vec![Arc::clone(&own)]));
     tokio::spawn(tick(Arc::clone(&desk)));
     let overdue = async {
         ending.cancelled().await;
@@ -91,19 +86,20 @@ async fn parent(ending: CancellationToken) {
     ending.cancel();
 }
 
-/// Keeps the sessions of this process alive, once there are any.
-async fn heartbeat(desk: Arc<Desk>) {
+/// Keeps the sessions of these desks alive, once there are any.
+pub(super) async fn heartbeat(desks: impl Fn() -> Vec<Arc<Desk>>) {
     loop {
         sleep(Duration::from_millis(limits::HEARTBEAT_MS)).await;
-        let Some(engine) = desk.opened() else { continue };
-        if let Ok(Err(error)) = blocking(move || engine.heartbeat()).await {
-            tracing::warn!(%error, "a heartbeat was missed");
+        for engine in desks().iter().filter_map(|desk| desk.opened()) {
+            if let Ok(Err(error)) = blocking(move || engine.heartbeat()).await {
+                tracing::warn!(%error, "a heartbeat was missed");
+            }
         }
     }
 }
 
 /// Mends what nobody looks at. The first delay is random, so that many processes do not do it together.
-async fn tick(desk: Arc<Desk>) {
+pub(super) async fn tick(desk: Arc<Desk>) {
     let interval = |desk: &Desk| desk.opened().map_or(OPENED, |engine| engine.tick_interval());
     sleep(random_below(interval(&desk))).await;
     loop {
@@ -126,13 +122,6 @@ fn random_below(limit: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn a_call_that_panics_ends_alone() {
-        let failure = blocking::<()>(|| panic!("on purpose")).await.unwrap_err();
-        assert_eq!((failure.code, failure.retryable), ("internal", false));
-        assert_eq!(blocking(|| 5).await, Ok(5));
-    }
 
     #[test]
     fn the_end_comes_within_a_second() {

@@ -1,4 +1,4 @@
-//! The MCP server over standard input and output: the tools of the [`table`], for clients of both eras of the
+//! The MCP server, over standard input and output: the tools of the [`table`], for clients of both eras of the
 //! protocol. A line goes this way:
 //!
 //! ```text
@@ -8,6 +8,9 @@
 //! ```
 //!
 //! Beside the tools there are [`prompts`], [`resources`], and the [`watch`] that tells of changes of resources.
+//!
+//! Over HTTP the same server is [mounted](web) by another surface: a request goes through the gate and the SDK to the
+//! desk of its session ([`seats`]).
 //!
 //! Nothing is decided here. The store is opened by the first call, so the handshake never waits for it.
 
@@ -20,6 +23,7 @@ mod flight;
 #[cfg(test)]
 mod fuzz_tests;
 mod gate;
+mod house;
 mod life;
 mod near;
 mod people;
@@ -28,6 +32,7 @@ mod repository;
 mod resources;
 mod schema;
 mod sdk;
+mod seats;
 mod start;
 mod stdio;
 mod table;
@@ -35,6 +40,7 @@ mod table;
 mod trial;
 mod voice;
 mod watch;
+mod web;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -49,6 +55,7 @@ use self::people::{Hints, People};
 use self::repository::Repository;
 pub(crate) use self::start::start;
 use self::table::Offer;
+pub(crate) use self::web::mount;
 use crate::harness;
 use crate::log;
 use crate::options::ToolSet;
@@ -80,7 +87,7 @@ pub(crate) fn serve(options: ServeOptions) -> ExitCode {
     let desk = Desk::new(options.open, options.lists, People::new(hints(options.name)), repository);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(sdk::CALLS_MAX + OTHER_THREADS)
+        .max_blocking_threads(house::CALLS_MAX + OTHER_THREADS)
         .build();
     match runtime {
         Ok(runtime) => {

@@ -6,8 +6,10 @@
 //! does not expect before `initialize`, and nothing here depends on the order.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use http_body_util::Full;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
@@ -20,34 +22,32 @@ use rmcp::service::{
     Peer, RequestContext, RunningService, RxJsonRpcMessage, SubscriptionContext, SubscriptionSink, TxJsonRpcMessage,
 };
 use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use taskbus::answer::ListView;
 use taskbus::engine::Engine;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{self, Asked, Desk, Reply};
-use super::field::Effect;
+use super::desk::{Desk, Reply};
 use super::flight::Flight;
-use super::life::blocking;
+use super::house::{Caller, House};
 use super::near::nearest;
 use super::prompts::{self, Prompt};
 use super::resources::{self, Resource};
 use super::schema::definition;
+use super::seats::{self, Seat};
 use super::stdio::{Closed, Incoming, Outgoing};
 use super::table::{Offer, Offered};
 use super::voice;
-use super::watch::{Listener, WATCHED_MAX, Watch};
+use super::watch::{Listener, WATCHED_MAX};
+use crate::mounted::{Answering, Callers, Request};
 use crate::options::ToolSet;
 use crate::wire::error::Failure;
-use crate::wire::lenient;
 
-/// Calls that run at the same time; more wait their turn.
-pub(super) const CALLS_MAX: usize = 32;
-/// Of those, calls that wait for a task; more do not wait, so that there is always room for the others.
-const WAITS_MAX: usize = 24;
 /// Messages between the gate and the SDK.
 const MESSAGES_WAITING: usize = 16;
 
@@ -69,8 +69,36 @@ pub(super) fn serve(
     let incoming = Incoming { parse, messages, outgoing: outgoing.clone(), flight: Arc::clone(&flight) };
     tokio::spawn(incoming.read(reader, ending.clone()));
     let line = Line { received, outgoing: Some(outgoing), flight };
-    let server = Server::new(desk, offer, ending.clone());
+    let house = House::of_one(desk, ending.clone());
+    let seat = OnceLock::from(Arc::clone(&house.common));
+    let server = Server::new(Arc::new(Shop::new(offer)), Arc::new(house), seat);
     rmcp::service::serve_directly_with_ct(server, line, None, CancellationToken::new())
+}
+
+/// Answers requests over HTTP until `cut`, which ends sessions and streams.
+pub(super) fn over_http(
+    shop: Arc<Shop>,
+    house: Arc<House>,
+    callers: &Callers,
+    cut: CancellationToken,
+) -> impl Fn(Request) -> Answering + Send + Sync + use<> {
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(seats::IDLE);
+    let config = StreamableHttpServerConfig::default().with_json_response(true).with_cancellation_token(cut);
+    let server = move || Ok::<_, io::Error>(Server::new(Arc::clone(&shop), Arc::clone(&house), OnceLock::new()));
+    let service = StreamableHttpService::new(server, Arc::new(sessions), checking(config, callers));
+    move |request| {
+        let service = service.clone();
+        Box::pin(async move { service.handle(request.map(Full::new)).await })
+    }
+}
+
+/// The server in front has looked at `Host` and `Origin` already; where they can be listed, the SDK looks again.
+fn checking(config: StreamableHttpServerConfig, callers: &Callers) -> StreamableHttpServerConfig {
+    let Some(hosts) = &callers.hosts else { return config.disable_allowed_hosts() };
+    let own = hosts.iter().flat_map(|host| ["http", "https"].map(|scheme| format!("{scheme}://{host}:*")));
+    let origins: Vec<String> = own.chain(callers.origins.iter().cloned()).collect();
+    config.with_allowed_hosts(hosts).with_allowed_origins(origins).enforce_origin_validation()
 }
 
 fn parse(message: Value) -> Result<ClientJsonRpcMessage, Value> {
@@ -125,86 +153,69 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<Value> {
     id.map(|id| json!(id))
 }
 
-/// The server as the SDK sees it.
-pub(super) struct Server {
-    desk: Arc<Desk>,
+/// What every connection of this process is told of us.
+pub(super) struct Shop {
     offer: Offer,
     config: ServerConfig,
     tools: Vec<rmcp::model::Tool>,
-    turn: Semaphore,
-    calls: Semaphore,
-    waits: Semaphore,
-    watch: Arc<Watch>,
-    /// What the client of the older era watches, each with the end of its watching.
-    watched: Mutex<BTreeMap<String, CancellationToken>>,
-    ending: CancellationToken,
 }
 
-impl Server {
-    fn new(desk: Arc<Desk>, offer: Offer, ending: CancellationToken) -> Self {
+impl Shop {
+    /// What is offered, as the SDK publishes it.
+    pub(super) fn new(offer: Offer) -> Self {
         let offered = ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe();
         let offered = if offer.prompts.is_empty() { offered.build() } else { offered.enable_prompts().build() };
         let config = ServerConfig::new(offered)
             .with_server_info(Implementation::new("taskbus", env!("CARGO_PKG_VERSION")).with_title("taskbus"))
             .with_instructions(offer.instructions.as_str());
         let tools = offer.tools.iter().map(published).collect();
-        let [turn, calls, waits] = [1, CALLS_MAX, WAITS_MAX].map(Semaphore::new);
-        let watch = Arc::new(Watch::new(Arc::clone(&desk)));
-        Self { desk, offer, config, tools, turn, calls, waits, watch, watched: Mutex::default(), ending }
+        Self { offer, config, tools }
+    }
+}
+
+/// The server as the SDK sees it: one for each connection, and for each request without a session.
+pub(super) struct Server {
+    shop: Arc<Shop>,
+    house: Arc<House>,
+    /// Where this client sits, once it has shaken hands.
+    seat: OnceLock<Arc<Seat>>,
+    /// What the client of the older era watches, each with the end of its watching.
+    watched: Mutex<BTreeMap<String, CancellationToken>>,
+}
+
+impl Server {
+    fn new(shop: Arc<Shop>, house: Arc<House>, seat: OnceLock<Arc<Seat>>) -> Self {
+        Self { shop, house, seat, watched: Mutex::default() }
     }
 
-    /// Asks the engine for what a resource holds, one of so many calls.
+    /// Asks the engine for what a resource holds.
     async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Engine) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let running = self.calls.acquire().await;
-        let desk = Arc::clone(&self.desk);
-        let answer = blocking(move || look(&*desk.engine()?)).await;
-        drop(running);
-        answer.and_then(|answer| answer).map_err(|failure| fault(&failure))
+        self.house.look(look).await.map_err(|failure| fault(&failure))
     }
 
     fn watched(&self) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls begin in the order in which they came, each after the writes before it have ended: an agent that makes
-    /// several at once finds its tasks in the order in which it named them. Only writes keep the turn.
-    async fn run(&self, offered: Offered, arguments: Map<String, Value>, from: From) -> Result<Reply, Failure> {
-        let tool = offered.tool;
-        let turn = self.turn.acquire().await;
-        let running = self.calls.acquire().await;
-        let waits =
-            arguments.get("wait_seconds").is_some_and(|given| lenient::integer(given).is_ok_and(|seconds| seconds > 0));
-        let waiting = if waits { self.waits.try_acquire().ok() } else { None };
-        let impatient = waits && waiting.is_none();
-        let turn = turn.ok().filter(|_| !waits && tool.effect != Effect::Read);
-        let (desk, ending) = (Arc::clone(&self.desk), self.ending.clone());
-        let waking = waits.then(|| tokio::spawn(wake(Arc::clone(&desk), from.cancelled.clone(), ending.clone())));
-        let outcome = blocking(move || {
-            let cancelled = || from.cancelled.is_cancelled();
-            let hurry = || ending.is_cancelled() || from.cancelled.is_cancelled();
-            let asked = Asked { impatient, ..from.asked(&cancelled, &hurry) };
-            desk::call(&desk, tool, arguments, &asked)
-        })
-        .await;
-        drop((turn, running, waiting));
-        if let Some(waking) = waking {
-            waking.abort();
+    fn sit_down(&self) -> Result<(), ErrorData> {
+        if self.seat.get().is_none() {
+            let seat = self.house.enter().map_err(|failure| ErrorData::internal_error(failure.message, None))?;
+            if let Err(late) = self.seat.set(seat) {
+                self.house.leave(late);
+            }
         }
-        outcome?
+        Ok(())
     }
 }
 
-/// Wakes the calls that wait, once one of them is cancelled or the client is gone.
-async fn wake(desk: Arc<Desk>, cancelled: CancellationToken, ending: CancellationToken) {
-    tokio::select! {
-        () = cancelled.cancelled() => {}
-        () = ending.cancelled() => {}
-    }
-    if let Some(engine) = desk.opened() {
-        engine.waker().wake();
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            self.house.leave(seat);
+        }
     }
 }
 
@@ -213,30 +224,15 @@ fn published(offered: &Offered) -> rmcp::model::Tool {
     serde_json::from_value(definition(offered.tool)).expect("BUG: a definition is a tool")
 }
 
-/// Who calls, as far as the connection says.
-struct From {
-    thread: Option<String>,
-    client: String,
-    version: String,
-    cancelled: CancellationToken,
-}
-
-impl From {
-    fn new(context: &RequestContext<RoleServer>) -> Self {
-        let client = context.client_info();
-        let text = |name: &str| context.meta.get(name).and_then(Value::as_str).map(str::to_owned);
-        Self {
-            // Codex names the thread, and the session that began it.
-            thread: text("threadId").or_else(|| text("sessionId")).filter(|thread| !thread.trim().is_empty()),
-            client: client.as_ref().map_or_else(String::new, |client| client.name.clone()),
-            version: client.map_or_else(String::new, |client| client.version),
-            cancelled: context.ct.clone(),
-        }
-    }
-
-    fn asked<'a>(&'a self, cancelled: &'a dyn Fn() -> bool, hurry: &'a dyn Fn() -> bool) -> Asked<'a> {
-        let (thread, client, version) = (self.thread.as_deref(), self.client.as_str(), self.version.as_str());
-        Asked { thread, client, version, cancelled, hurry, impatient: false }
+fn caller(context: &RequestContext<RoleServer>) -> Caller {
+    let client = context.client_info();
+    let text = |name: &str| context.meta.get(name).and_then(Value::as_str).map(str::to_owned);
+    Caller {
+        // Codex names the thread, and the session that began it.
+        thread: text("threadId").or_else(|| text("sessionId")).filter(|thread| !thread.trim().is_empty()),
+        client: client.as_ref().map_or_else(String::new, |client| client.name.clone()),
+        version: client.map_or_else(String::new, |client| client.version),
+        cancelled: context.ct.clone(),
     }
 }
 
@@ -337,7 +333,7 @@ fn unknown_prompt(offer: &Offer, name: &str) -> ErrorData {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        self.config.clone()
+        self.shop.config.clone()
     }
 
     async fn initialize(
@@ -345,6 +341,7 @@ impl ServerHandler for Server {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        self.sit_down()?;
         let answer = self.negotiate_initialize(&request)?;
         // What was agreed on counts from here on, not what was asked for.
         let mut peer = request;
@@ -358,7 +355,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+        Ok(ListToolsResult::with_all_items(self.shop.tools.clone()))
     }
 
     async fn call_tool(
@@ -366,11 +363,12 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(offered) = self.offer.find(&request.name) else {
-            return Err(unknown_tool(&self.offer, &request.name));
+        let Some(offered) = self.shop.offer.find(&request.name) else {
+            return Err(unknown_tool(&self.shop.offer, &request.name));
         };
         let arguments = request.arguments.unwrap_or_default();
-        Ok(result(offered.set, self.run(offered, arguments, From::new(&context)).await).into())
+        let outcome = self.house.call(self.seat.get(), offered, arguments, caller(&context)).await;
+        Ok(result(offered.set, outcome).into())
     }
 
     async fn list_prompts(
@@ -378,7 +376,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(self.offer.prompts.iter().map(published_prompt).collect()))
+        Ok(ListPromptsResult::with_all_items(self.shop.offer.prompts.iter().map(published_prompt).collect()))
     }
 
     async fn get_prompt(
@@ -386,11 +384,11 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let Some(prompt) = self.offer.prompts.iter().find(|prompt| prompt.name == request.name) else {
-            return Err(unknown_prompt(&self.offer, &request.name));
+        let Some(prompt) = self.shop.offer.prompts.iter().find(|prompt| prompt.name == request.name) else {
+            return Err(unknown_prompt(&self.shop.offer, &request.name));
         };
         let told = prompt
-            .told(request.arguments.unwrap_or_default(), self.offer.one_list)
+            .told(request.arguments.unwrap_or_default(), self.shop.offer.one_list)
             .map_err(|failure| fault(&failure))?;
         let messages = vec![PromptMessage::new_text(Role::User, told)];
         Ok(GetPromptResult::new(messages).with_description(prompt.description).into())
@@ -440,8 +438,8 @@ impl ServerHandler for Server {
         if Resource::parse(&uri).is_none() {
             return Err(no_resource(&uri));
         }
-        let listener = self.watch.listen(vec![uri.clone()]).await.map_err(|failure| fault(&failure))?;
-        let end = self.ending.child_token();
+        let listener = self.house.watch.listen(vec![uri.clone()]).await.map_err(|failure| fault(&failure))?;
+        let end = self.house.ending.child_token();
         let mut watched = self.watched();
         if watched.len() >= WATCHED_MAX && !watched.contains_key(&uri) {
             let message = format!("{WATCHED_MAX} resources are watched already; unsubscribe from one first");
@@ -477,7 +475,7 @@ impl ServerHandler for Server {
         let ended = async {
             tokio::select! {
                 () = context.cancelled() => {}
-                () = self.ending.cancelled() => {}
+                () = self.house.ending.cancelled() => {}
             }
         };
         let wanted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
@@ -485,7 +483,7 @@ impl ServerHandler for Server {
             ended.await;
             return Ok(());
         }
-        let listener = self.watch.listen(wanted).await.map_err(|failure| fault(&failure))?;
+        let listener = self.house.watch.listen(wanted).await.map_err(|failure| fault(&failure))?;
         let teller = Teller::Sink(context.sink().clone());
         // The client was told that it is heard before we listened, and cannot know what changed in between.
         for address in listener.addresses() {

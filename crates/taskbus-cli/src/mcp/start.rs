@@ -35,7 +35,7 @@ pub(crate) fn start(globals: Globals, options: &Mcp) -> ExitCode {
 }
 
 /// The list of the process, and the one that Claude Code's own variable names before that.
-fn many(named: Option<String>) -> Lists {
+pub(super) fn many(named: Option<String>) -> Lists {
     let choose = |named| project::choose(&Surroundings::from_env(named)).map(|chosen| chosen.name);
     let own = std::env::var("CLAUDE_CODE_TASK_LIST_ID").ok().filter(|id| !id.is_empty());
     let usual = choose(named.clone());

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::watch::{Receiver, Sender, channel};
 
 use super::desk::Desk;
-use super::life::blocking;
 use super::resources::{Mark, Resource};
+use crate::blocking::blocking;
 use crate::wire::error::Failure;
 
 /// What one client may watch at the same time.

@@ -85,6 +85,14 @@ impl Gate {
     }
 }
 
+/// What to do about a message that came alone, as over HTTP; none: it wants no answer and does nothing.
+pub(super) fn judge_alone(message: &[u8]) -> Option<Verdict> {
+    if message.trim_ascii().is_empty() {
+        return Some(invalid(None, "the body is empty; send one JSON-RPC message"));
+    }
+    judge_text(message)
+}
+
 fn judge(line: &Line) -> Option<Verdict> {
     match line {
         Line::Whole(text) => judge_text(text),
@@ -108,10 +116,12 @@ fn judge_text(text: &[u8]) -> Option<Verdict> {
     }
     match json::read(text, limits::REQUEST_DEPTH_MAX) {
         Ok(Read { value: Value::Object(message), fault }) => judge_message(message, fault, text.len()),
-        Ok(Read { value: Value::Array(_), .. }) => Some(invalid(None, "batches are not read; send one message a line")),
+        Ok(Read { value: Value::Array(_), .. }) => {
+            Some(invalid(None, "batches are not read; send one message at a time"))
+        }
         Ok(_) => Some(invalid(None, "a message is a JSON object")),
         Err(error) => {
-            let message = format!("the line is no JSON: {error}");
+            let message = format!("the message is no JSON: {error}");
             Some(Verdict::Answer(protocol_error(None, PARSE_ERROR, &message)))
         }
     }
