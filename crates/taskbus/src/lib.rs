@@ -10,5 +10,6 @@ pub mod conformance;
 pub mod engine;
 pub mod mirror;
 pub mod store;
+mod sync;
 
 pub use taskbus_core as core;

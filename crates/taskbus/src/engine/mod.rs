@@ -42,6 +42,7 @@ use crate::answer::ListView;
 use crate::store::{Abort, Harness, Store, StoreError, View, read_with};
 
 mod bus;
+mod hall;
 mod history;
 mod keyed;
 mod limits;

@@ -38,6 +38,7 @@ mod counters;
 mod durable;
 mod error;
 mod file;
+mod flushes;
 mod follow;
 mod front;
 mod graph;
