@@ -28,6 +28,11 @@ fuzz times="100":
 simulate times="100":
     TASKBUS_TEST_TIMES={{times}} cargo nextest run --release -p taskbus -E 'binary(simulation)' --no-capture
 
+# The parts that are nothing but locks, under so many times as many schedules; and restarts on every store.
+races times="100":
+    TASKBUS_TEST_TIMES={{times}} cargo nextest run --release -p taskbus -E 'binary(races)' --no-capture
+    TASKBUS_TEST_TIMES=$(({{times}} / 10 + 1)) cargo nextest run --release -p taskbus --features conformance -E 'binary(restarts)'
+
 # Eight processes on one sidecar and one Claude Code directory, some of them killed; and without locks, which must lose.
 storm:
     cargo nextest run -p taskbus -E 'test(/eight_processes/)' --no-capture
