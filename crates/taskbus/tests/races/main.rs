@@ -2,8 +2,9 @@
 //! the seed says who goes on. No wait ever times out here, so a notice that is lost leaves everybody waiting, which is
 //! told. The files are those of the library, read again with other locks in place of the standard library's.
 //!
-//! Tried are the hall in which calls wait for a change, and the flushes that callers share. The thread that moves the log
-//! of a store is not: it is woken by a condition too, but what it does is SQLite's. Each schedule is one of many, chosen at
+//! Tried are the hall in which calls wait for a change of a store that cannot be nudged, and the flushes that callers
+//! share. Not tried are the thread that moves the log of a store and the bell of SQLite's waiters: they are woken by
+//! conditions too, but what they do is SQLite's and the system's. Each schedule is one of many, chosen at
 //! random; not all of them.
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used)]
