@@ -62,7 +62,10 @@ async fn serve(globals: Globals, options: &Serve, mount: Mount) -> Result<(), Fa
     let accepting = connections::accept(&listening, routes::router(app), told.clone());
     let open = accepting.await;
     end(&*mcp, &flight, open).await;
-    blocking(move || mcp.close()).await.map_err(|failure| Failure::machine_error(failure.message))
+    if timeout(LAST, blocking(move || mcp.close())).await.is_err() {
+        tracing::warn!("the sessions will end by themselves");
+    }
+    Ok(())
 }
 
 /// Calls in flight are answered, then streams and sessions end, then connections do.

@@ -86,6 +86,9 @@ async fn sweep(house: Arc<House>) {
 
 impl Mounted for Web {
     fn answer(&self, request: Request) -> Answering {
+        if request.method() == Method::DELETE {
+            return Box::pin(ended((self.sdk)(request)));
+        }
         if request.method() != Method::POST || !is_json(&request) {
             return (self.sdk)(request);
         }
@@ -113,6 +116,15 @@ impl Mounted for Web {
     fn health(&self) -> Result<(), String> {
         self.store.version().map(|_| ()).map_err(|error| error.to_string())
     }
+}
+
+/// A session that has ended is gone, not about to go: clients take anything but that for a failure.
+async fn ended(answering: Answering) -> Response {
+    let mut response = answering.await;
+    if response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 fn is_json(request: &Request) -> bool {

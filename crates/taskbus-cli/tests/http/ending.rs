@@ -106,6 +106,16 @@ fn a_call_that_does_not_come_is_given_up() {
 }
 
 #[test]
+fn a_store_that_is_locked_does_not_hold_up_the_end() {
+    let mut server = Server::start();
+    with_list(&server);
+    let locking = rusqlite::Connection::open(server.place.path("tasks.db")).unwrap();
+    locking.execute_batch("BEGIN IMMEDIATE").unwrap();
+    server.signal(Signal::TERM);
+    assert!(server.exited().success());
+}
+
+#[test]
 fn names_are_free_after_the_end() {
     let mut server = Server::start();
     with_list(&server);

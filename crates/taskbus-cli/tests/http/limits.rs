@@ -97,7 +97,7 @@ fn there_are_so_many_sessions_and_one_that_ends_makes_room() {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let refused = server.post(&[], &hello).message();
     assert!(refused["error"]["message"].as_str().unwrap().contains(&HTTP_SESSIONS_MAX.to_string()), "{refused}");
-    assert_eq!(sessions[0].end().status, 202);
+    assert_eq!(sessions[0].end().status, 204);
     let deadline = Instant::now() + crate::server::PATIENCE;
     while server.post(&[], &hello).message().get("result").is_none() {
         assert!(Instant::now() < deadline, "no session came free");

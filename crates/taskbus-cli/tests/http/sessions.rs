@@ -102,7 +102,7 @@ fn many_clients_claim_one_task_and_one_has_it() {
 fn a_session_that_ends_gives_up_its_name() {
     let server = Server::start();
     let (zed, name) = named(server.session(), "Zed");
-    assert_eq!((name.as_str(), zed.end().status), ("Zed", 202));
+    assert_eq!((name.as_str(), zed.end().status), ("Zed", 204));
     assert_eq!(zed.ask_again(), 404, "the session is gone");
     let deadline = std::time::Instant::now() + crate::server::PATIENCE;
     while named(server.session(), "Zed").1 != "Zed" {
