@@ -44,6 +44,9 @@ pub(crate) trait Mounted: Send + Sync {
     /// Gives up the names that are held. May block.
     fn close(&self);
 
+    /// How many sessions, and names that were registered without one, there are.
+    fn sessions(&self) -> usize;
+
     /// Whether the store answers, or why it does not. May block.
     fn health(&self) -> Result<(), String>;
 }

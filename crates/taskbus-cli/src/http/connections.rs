@@ -20,10 +20,22 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// So many, in the type that a semaphore counts in.
 const ALL: u32 = limits::HTTP_CONNECTIONS_MAX as u32;
 
-/// The connections that are still open.
+/// The connections that are open, as the room that they leave.
+#[derive(Clone)]
 pub(super) struct Open(Arc<Semaphore>);
 
+impl Default for Open {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(limits::HTTP_CONNECTIONS_MAX)))
+    }
+}
+
 impl Open {
+    /// How many.
+    pub(super) fn count(&self) -> usize {
+        limits::HTTP_CONNECTIONS_MAX - self.0.available_permits()
+    }
+
     /// Waits until there are none.
     pub(super) async fn closed(&self) {
         let _all = self.0.acquire_many(ALL).await;
@@ -31,16 +43,15 @@ impl Open {
 }
 
 /// Accepts connections until `ending`. Those that are open then finish the request that they are at.
-pub(super) async fn accept(listening: &Listening, router: Router, ending: CancellationToken) -> Open {
+pub(super) async fn accept(listening: &Listening, open: &Open, router: Router, ending: CancellationToken) {
     raise_file_limit();
-    let room = Arc::new(Semaphore::new(limits::HTTP_CONNECTIONS_MAX));
     loop {
         let next = async {
-            let place = Arc::clone(&room).acquire_owned().await.expect("BUG: nobody closes the semaphore");
+            let place = Arc::clone(&open.0).acquire_owned().await.expect("BUG: nobody closes the semaphore");
             (place, listening.listener.accept().await)
         };
         let (place, accepted) = tokio::select! {
-            () = ending.cancelled() => return Open(room),
+            () = ending.cancelled() => return,
             next = next => next,
         };
         match accepted {

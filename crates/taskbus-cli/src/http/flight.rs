@@ -27,6 +27,11 @@ impl Flight {
         Aloft(self.0.subscribe())
     }
 
+    /// How many.
+    pub(super) fn count(&self) -> usize {
+        self.0.receiver_count()
+    }
+
     /// Waits until there are none.
     pub(super) async fn landed(&self) {
         self.0.closed().await;

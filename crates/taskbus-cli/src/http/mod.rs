@@ -12,6 +12,7 @@ mod connections;
 mod flight;
 mod guard;
 mod listen;
+mod metrics;
 mod page;
 mod routes;
 
@@ -23,6 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::connections::Open;
 use self::flight::Flight;
 use self::guard::Guard;
 use self::listen::Listening;
@@ -58,9 +60,9 @@ async fn serve(globals: Globals, options: &Serve, mount: Mount) -> Result<(), Fa
     let told = told_to_end()?;
     listening.announce(options)?;
     let flight = Flight::default();
-    let app = Arc::new(App::new(Arc::clone(&mcp), guard, flight.clone(), listening.address));
-    let accepting = connections::accept(&listening, routes::router(app), told.clone());
-    let open = accepting.await;
+    let open = Open::default();
+    let app = Arc::new(App::new(Arc::clone(&mcp), guard, flight.clone(), open.clone(), listening.address));
+    connections::accept(&listening, &open, routes::router(app), told).await;
     end(&*mcp, &flight, open).await;
     if timeout(LAST, blocking(move || mcp.close())).await.is_err() {
         tracing::warn!("the sessions will end by themselves");
@@ -69,7 +71,7 @@ async fn serve(globals: Globals, options: &Serve, mount: Mount) -> Result<(), Fa
 }
 
 /// Calls in flight are answered, then streams and sessions end, then connections do.
-async fn end(mcp: &dyn Mounted, flight: &Flight, open: connections::Open) {
+async fn end(mcp: &dyn Mounted, flight: &Flight, open: Open) {
     mcp.hurry();
     if timeout(Duration::from_secs(limits::HTTP_DRAIN_SECONDS), flight.landed()).await.is_err() {
         tracing::warn!("calls in flight were given up");

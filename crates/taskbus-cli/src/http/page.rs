@@ -12,6 +12,7 @@ pub(super) fn page(address: SocketAddr) -> String {
          <ul>\n\
          <li><code>http://{address}/mcp</code>: the tools, for agents (MCP, Streamable HTTP)</li>\n\
          <li><a href=\"/healthz\"><code>/healthz</code></a>: whether the store answers</li>\n\
+         <li><a href=\"/metrics\"><code>/metrics</code></a>: what the server counts, for Prometheus</li>\n\
          </ul>\n\
          <p>On the command line, <code>taskbus list</code> shows the tasks of the same store.</p>\n</html>\n"
     )

@@ -16,8 +16,10 @@ use axum::routing::{any, get};
 use serde_json::json;
 
 use super::body::Room;
+use super::connections::Open;
 use super::flight::{Flight, Tracked};
 use super::guard::{Guard, Turned};
+use super::metrics::{Metrics, Now};
 use super::page::page;
 use crate::blocking::blocking;
 use crate::mounted::Mounted;
@@ -27,14 +29,16 @@ pub(super) struct App {
     mcp: Arc<dyn Mounted>,
     guard: Guard,
     flight: Flight,
+    open: Open,
     room: Room,
+    metrics: Metrics,
     address: SocketAddr,
 }
 
 impl App {
     /// What is served.
-    pub(super) fn new(mcp: Arc<dyn Mounted>, guard: Guard, flight: Flight, address: SocketAddr) -> Self {
-        Self { mcp, guard, flight, room: Room::default(), address }
+    pub(super) fn new(mcp: Arc<dyn Mounted>, guard: Guard, flight: Flight, open: Open, address: SocketAddr) -> Self {
+        Self { mcp, guard, flight, open, room: Room::default(), metrics: Metrics::default(), address }
     }
 }
 
@@ -43,6 +47,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/healthz", get(health))
+        .route("/metrics", get(metrics))
         .route("/mcp", any(mcp))
         .fallback(nothing)
         .layer(from_fn_with_state(Arc::clone(&app), guarded))
@@ -50,10 +55,12 @@ pub(super) fn router(app: Arc<App>) -> Router {
 }
 
 async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = served(request.uri().path());
     let mut response = match app.guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(turned) => refused(&turned),
     };
+    app.metrics.answered(path, response.status());
     let harmless = [
         (CACHE_CONTROL, "no-store"),
         (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
@@ -65,6 +72,11 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// The path as it is counted.
+fn served(path: &str) -> &'static str {
+    ["/", "/healthz", "/metrics", "/mcp"].into_iter().find(|own| *own == path).unwrap_or("other")
 }
 
 fn refused(turned: &Turned) -> Response {
@@ -86,6 +98,11 @@ async fn health(State(app): State<Arc<App>>) -> Response {
         ),
     };
     (status, [(CONTENT_TYPE, "application/json")], format!("{facts}\n")).into_response()
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let now = Now { connections: app.open.count(), in_flight: app.flight.count(), sessions: app.mcp.sessions() };
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.text(&now)).into_response()
 }
 
 /// The whole request is read, then the mounted server answers. Streams of a `GET` last as long as the client wants, so
@@ -129,6 +146,10 @@ mod tests {
 
         fn close(&self) {}
 
+        fn sessions(&self) -> usize {
+            0
+        }
+
         fn health(&self) -> Result<(), String> {
             Err("the disk is gone".to_owned())
         }
@@ -145,7 +166,7 @@ mod tests {
             insecure: false,
         };
         let guard = Guard::new(options.listen, &options);
-        let app = App::new(Arc::new(Sick), guard, Flight::default(), options.listen);
+        let app = App::new(Arc::new(Sick), guard, Flight::default(), Open::default(), options.listen);
         let told = health(State(Arc::new(app))).await;
         assert_eq!(told.status(), StatusCode::SERVICE_UNAVAILABLE);
         let body = axum::body::to_bytes(told.into_body(), 1024).await.unwrap();

@@ -113,6 +113,10 @@ impl Mounted for Web {
         self.seats.desks().iter().for_each(|desk| seats::close(desk));
     }
 
+    fn sessions(&self) -> usize {
+        self.seats.desks().len()
+    }
+
     fn health(&self) -> Result<(), String> {
         self.store.version().map(|_| ()).map_err(|error| error.to_string())
     }

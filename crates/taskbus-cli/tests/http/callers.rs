@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::server::{MCP, Server};
 
-const ROUTES: [(&str, &str); 5] =
-    [("GET", "/"), ("GET", "/healthz"), ("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/nothing")];
+const ROUTES: [(&str, &str); 6] =
+    [("GET", "/"), ("GET", "/healthz"), ("GET", "/metrics"), ("POST", "/mcp"), ("GET", "/mcp"), ("GET", "/nothing")];
 
 /// Hosts that are not this machine.
 const HOSTS: [&str; 8] = [

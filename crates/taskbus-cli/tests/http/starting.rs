@@ -47,6 +47,24 @@ fn a_store_that_cannot_be_had_is_no_server() {
 }
 
 #[test]
+fn what_was_answered_is_counted() {
+    let server = Server::start();
+    let _session = server.session();
+    server.ask("GET", "/nothing/there", &[], "");
+    server.ask("GET", "/", &[("Host", "evil.example")], "");
+    let told = server.ask("GET", "/metrics", &[], "").body;
+    for line in [
+        r#"taskbus_http_requests_total{path="/mcp",status="200"} 1"#,
+        r#"taskbus_http_requests_total{path="/mcp",status="202"} 1"#,
+        r#"taskbus_http_requests_total{path="other",status="404"} 1"#,
+        r#"taskbus_http_requests_total{path="/",status="403"} 1"#,
+        "taskbus_mcp_sessions 1",
+    ] {
+        assert!(told.lines().any(|own| own == line), "{line} in {told}");
+    }
+}
+
+#[test]
 fn the_health_of_the_store_is_told() {
     let server = Server::start();
     assert_eq!(server.ask("GET", "/healthz", &[], "").message()["status"], "ok");
