@@ -73,10 +73,19 @@ processes *args:
 docs:
     cargo doc --no-deps --workspace --open
 
-# Half an hour of kills, freezes and races on a store of its own.
+# Half an hour of kills, freezes and races on a store of its own; then the faults, the file stores, the seeds and the fed
+# bytes, many times over.
 torture-long *args:
     cargo run --release -- torture --minutes 30 {{args}}
     TASKBUS_TEST_TIMES=20 cargo nextest run --release -p taskbus -E 'binary(faults)' --no-capture
+    cargo nextest run --release -p taskbus -E 'test(/eight_processes/)'
+    TASKBUS_TEST_TIMES=20 cargo nextest run --release -p taskbus -E 'binary(simulation)'
+    TASKBUS_TEST_TIMES=10 cargo nextest run --release -E 'binary(fuzz) or test(fuzz_tests)'
+
+# Real power cuts: a file system of its own that is shut down under commands that work. As root, on Linux.
+power *args:
+    cargo build --release
+    tests/power.py target/release/taskbus {{args}}
 
 # Changes the core in one place after the other and sees whether a test of the core notices: cargo-mutants, hours for
 # all of it, two minutes for one of two hundred parts.
