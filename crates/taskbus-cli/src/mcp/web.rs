@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use serde_json::Value;
+use serde_json::{Value, json};
 use taskbus::engine::Engine;
 use taskbus::store::Store;
 use taskbus_core::limits;
@@ -29,6 +29,9 @@ use crate::options::{Globals, ToolSet};
 use crate::store;
 use crate::term::failure::Failure;
 
+/// The first revision of the protocol without sessions, and what it took back of what the SDK still has.
+const NEWER: &str = "2026-07-28";
+const TAKEN_BACK: [&str; 2] = ["resources/subscribe", "resources/unsubscribe"];
 /// The code of an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -92,8 +95,14 @@ impl Mounted for Web {
         if request.method() != Method::POST || !is_json(&request) {
             return (self.sdk)(request);
         }
+        let newer = is_newer(&request);
         match gate::judge_alone(request.body()) {
-            Some(Verdict::Answer(answer)) => ready(said(&answer)),
+            Some(Verdict::Answer(answer)) => ready(said(&answer, newer)),
+            Some(Verdict::Request { id, message, .. }) if newer && was_taken_back(&message) => {
+                let error =
+                    json!({"code": METHOD_NOT_FOUND, "message": "this revision of the protocol has no such method"});
+                ready(said(&json!({"jsonrpc": "2.0", "id": id, "error": error}), newer))
+            }
             Some(Verdict::Request { message, .. } | Verdict::Notification(message)) => {
                 (self.sdk)(request.map(|_| Bytes::from(message.to_string())))
             }
@@ -141,10 +150,25 @@ fn ready(response: Response) -> Answering {
     Box::pin(std::future::ready(response))
 }
 
-/// An answer of the gate. A method that is unknown is no bad request: a client asks to learn what there is.
-fn said(answer: &Value) -> Response {
-    let is_fine = answer.get("error").is_none_or(|error| error["code"] == METHOD_NOT_FOUND);
-    let status = if is_fine { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+fn is_newer(request: &Request) -> bool {
+    let version = request.headers().get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= NEWER)
+}
+
+fn was_taken_back(message: &Value) -> bool {
+    message["method"].as_str().is_some_and(|method| TAKEN_BACK.contains(&method))
+}
+
+/// An answer of the gate. A method that is unknown is not found in the newer era; in the older one that would mean that
+/// the session is gone.
+fn said(answer: &Value, newer: bool) -> Response {
+    let code = answer.get("error").map(|error| &error["code"]);
+    let status = match code {
+        None => StatusCode::OK,
+        Some(code) if *code != METHOD_NOT_FOUND => StatusCode::BAD_REQUEST,
+        Some(_) if newer => StatusCode::NOT_FOUND,
+        Some(_) => StatusCode::OK,
+    };
     let mut response = plain(status, Bytes::from(answer.to_string()));
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
     response

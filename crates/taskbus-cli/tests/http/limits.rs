@@ -57,6 +57,16 @@ fn what_is_no_message_is_answered_as_over_pipes() {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"task_list","arguments":{"a":1,"a":2}}}"#,
     );
     assert_eq!(refused.message()["result"]["structuredContent"]["code"], "validation", "{refused:?}");
+    for method in ["nothing/there", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+        let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        let answer = server.post(&headers, &json!({"jsonrpc": "2.0", "id": 5, "method": method, "params": {}}));
+        let told = answer.message();
+        assert_eq!(
+            (answer.status, &told["id"], &told["error"]["code"]),
+            (404, &json!(5), &json!(-32601)),
+            "{method}: {told}"
+        );
+    }
     assert_eq!(server.ask("GET", "/nothing", &[], "").status, 404);
     assert_eq!(server.ask("PUT", "/healthz", &[], "").status, 405);
 }
