@@ -11,6 +11,7 @@
 pub mod board;
 pub mod bus;
 pub mod change;
+pub mod clock;
 pub mod command;
 pub mod content;
 pub mod decide;

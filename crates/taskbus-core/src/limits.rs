@@ -53,6 +53,8 @@ pub const SESSION_EXPIRY_MS: i64 = 30_000;
 /// A Kin task in progress that nobody changed for longer than this is pending again when its list is opened, in
 /// milliseconds.
 pub const KIN_STALE_MS: i64 = 300_000;
+/// A wall clock that differs from a store's by more than this was set, in milliseconds.
+pub const CLOCK_APART_MS_MAX: i64 = 2_000;
 /// How often a process refreshes its sessions, in milliseconds.
 pub const HEARTBEAT_MS: u64 = 10_000;
 /// How long a receipt answers a repeated key, in minutes.

@@ -187,7 +187,9 @@ fn clock(store: &dyn Store) -> Result<String, Failure> {
     let apart = store.now()?.as_millis().abs_diff(here);
     if apart > APART_MS_MAX.unsigned_abs() {
         return Err(Failure::Broken(format!(
-            "the store's clock and this machine's are {apart} ms apart; set them right"
+            "the store's clock and this machine's are {apart} ms apart: one of them was set. A store on this machine \
+             keeps to its time while tasks are held under leases, so that none ends early or late, and is right again with \
+             the first write after the last of them; otherwise set the clocks right"
         )));
     }
     Ok(format!("{apart} ms apart"))

@@ -39,6 +39,7 @@ pub mod sidecar;
 pub mod small;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod steady;
 pub mod verdict;
 mod watch;
 

@@ -5,6 +5,7 @@
 mod atomic;
 mod bus;
 mod claims;
+mod clocks;
 #[cfg(feature = "embeddings")]
 mod embedding;
 mod graph;

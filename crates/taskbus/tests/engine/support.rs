@@ -1,5 +1,6 @@
 //! What the engine's tests share: a fresh store with a clock that the test moves, and people who act on it.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
@@ -53,22 +54,36 @@ pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
     /// Where the store's file is, for as long as the test runs.
-    _directory: Option<TempDir>,
+    directory: Option<TempDir>,
+}
+
+impl Place {
+    /// Another process on the same store, with clocks of its own; none for a store of one process.
+    pub(crate) fn another(&self) -> Option<Place> {
+        let (store, clock) = sqlite_in(self.directory.as_ref()?.path());
+        Some(Place { store, clock, directory: None })
+    }
 }
 
 /// 2026-11-30, in Unix ms.
 const START_MS: i64 = 1_796_000_000_000;
 
 pub(crate) fn memory() -> Place {
-    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(START_MS)));
-    Place { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock, _directory: None }
+    let clock = Arc::new(ManualClock::booted(Timestamp::from_millis(START_MS), 1));
+    Place { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock, directory: None }
 }
 
 pub(crate) fn sqlite() -> Place {
-    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(START_MS)));
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(directory.path().join("taskbus.db"), SqliteOptions::default()).unwrap();
-    Place { store: Arc::new(store.with_clock(clock.clone())), clock, _directory: Some(directory) }
+    let (store, clock) = sqlite_in(directory.path());
+    Place { store, clock, directory: Some(directory) }
+}
+
+/// As another process sees the store in this directory, on a clock of its own.
+pub(crate) fn sqlite_in(directory: &Path) -> (Arc<dyn Store>, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::booted(Timestamp::from_millis(START_MS), 1));
+    let store = SqliteStore::open(directory.join("taskbus.db"), SqliteOptions::default()).unwrap();
+    (Arc::new(store.with_clock(clock.clone())), clock)
 }
 
 /// Whatever a test did through engines, the store adds up at its end.

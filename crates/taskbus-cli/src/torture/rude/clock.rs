@@ -1,11 +1,13 @@
 //! Clocks that jump: three clients work on a store, each with a clock of its own that is an hour ahead, an hour behind, or
-//! right, and changes between calls. The same checker judges what comes of it.
+//! right, and changes between calls. The store's time goes by the clock since boot, which nobody can set; so nobody notices
+//! while a lease runs. The same checker judges what comes of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use taskbus::store::Clock;
 use taskbus::store::sqlite::{SqliteOptions, SqliteStore};
+use taskbus::store::{Clock, SystemClock};
+use taskbus_core::clock::SinceBoot;
 use taskbus_core::name::Identity;
 use taskbus_core::time::Timestamp;
 
@@ -28,8 +30,8 @@ const CALLS: u64 = 120;
 /// How often a clock jumps, of a hundred calls.
 const JUMPS_PERCENT: u64 = 15;
 const HOUR_MS: i64 = 3_600_000;
-/// Sessions end by the clock on the wall: to one whose clock is ahead, the owner of a task may look dead, and the task goes
-/// back before its lease is over. Whether that was right cannot be told from the revisions.
+/// Between leases the store follows each of these clocks, and its times jump with them: whether it was right to give a task
+/// back cannot be told from the revisions.
 const OF_OWNERS: [Kind; 2] = [Kind::Owner, Kind::Unruly];
 
 /// A clock that is wrong by so many milliseconds.
@@ -39,6 +41,10 @@ struct Wrong(AtomicI64);
 impl Clock for Wrong {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(now_ms() + self.0.load(Ordering::SeqCst))
+    }
+
+    fn since_boot(&self) -> Option<SinceBoot> {
+        SystemClock.since_boot()
     }
 }
 

@@ -15,6 +15,7 @@ use taskbus_core::time::Timestamp;
 
 use self::bus::Bus;
 use self::desk::Desk;
+use super::steady::Steady;
 use super::{
     Abilities, Abort, Clock, ReadBody, ReceiptRow, RevisionRow, SessionRow, Store, StoreError, SystemClock, WriteBody,
 };
@@ -25,13 +26,14 @@ pub(super) mod desk;
 mod mirror;
 mod page;
 mod search;
+mod settle;
 mod tx;
 
 /// A store in memory.
 pub struct MemoryStore {
     state: Mutex<State>,
     bell: Condvar,
-    clock: Arc<dyn Clock>,
+    steady: Steady,
 }
 
 #[derive(Default)]
@@ -77,7 +79,7 @@ impl MemoryStore {
     /// An empty store that goes by this clock.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self { state: Mutex::default(), bell: Condvar::new(), clock }
+        Self { state: Mutex::default(), bell: Condvar::new(), steady: Steady::new(clock) }
     }
 
     /// The state behind a store of rows: its one list is there from the start.
@@ -120,7 +122,7 @@ impl Store for MemoryStore {
     }
 
     fn now(&self) -> Result<Timestamp, StoreError> {
-        Ok(self.clock.now())
+        Ok(self.steady.now())
     }
 
     fn locate(&self, id: &TaskId) -> Result<Option<ListName>, StoreError> {
@@ -133,6 +135,7 @@ impl Store for MemoryStore {
 
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
         let mut desk = self.desk(list);
+        desk.settle(&self.steady);
         f(&mut desk)?;
         if desk.work.commit() {
             self.bell.notify_all();

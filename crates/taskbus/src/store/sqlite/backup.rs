@@ -74,8 +74,8 @@ impl SqliteStore {
         let opened = self.told(self.opened())?;
         let target = self.told(target(to, opened.place(), replace))?;
         let draft = self.told(Draft::beside(&target))?;
-        opened.read(None, self.clock.now(), &mut |scope| self.told(copy(scope.connection, &draft.path).map(drop)))?;
-        let verdict = self.told(open::alone(&draft.path).and_then(|copy| sound(&copy, self.clock.now())))?;
+        opened.read(None, &self.steady, &mut |scope| self.told(copy(scope.connection, &draft.path).map(drop)))?;
+        let verdict = self.told(open::alone(&draft.path).and_then(|copy| sound(&copy, self.steady.now())))?;
         self.told(draft.put(&target, replace))?;
         Ok(BackedUp { path: target, verdict })
     }
@@ -87,7 +87,7 @@ impl SqliteStore {
     /// when the backup is no store or does not add up. Then nothing was changed.
     pub fn restore_backup(&self, from: &Path) -> Result<Restored, StoreError> {
         self.slot().take();
-        self.told(restore(&self.path, from, &self.options, self.clock.now()))
+        self.told(restore(&self.path, from, &self.options, self.steady.now()))
     }
 }
 

@@ -12,13 +12,13 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 
 use super::Durability;
 use super::file::Place;
+use crate::store::clock::boot;
 
 const SLOTS: usize = 8;
 const SLOT: usize = 64;
@@ -201,21 +201,6 @@ fn sum(slot: &[u8; SLOT]) -> [u8; SLOT - SUMMED] {
 /// The first bytes of the id's hash: an id is any text.
 fn id_from(store: &str) -> Id {
     *blake3::hash(store.as_bytes()).as_bytes().first_chunk().expect("BUG: a hash has 32 bytes")
-}
-
-/// Which boot of this machine it is; 0 when it does not say.
-pub(super) fn boot() -> u64 {
-    static BOOT: OnceLock<u64> = OnceLock::new();
-    *BOOT.get_or_init(|| {
-        let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        if said.is_empty() {
-            0
-        } else {
-            u64::from_le_bytes(
-                *id_from(&String::from_utf8_lossy(&said)).first_chunk().expect("BUG: an id has 16 bytes"),
-            )
-        }
-    })
 }
 
 #[cfg(test)]

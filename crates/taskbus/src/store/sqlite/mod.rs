@@ -27,9 +27,11 @@ use self::opened::Opened;
 pub use self::rollback::{Accepted, HighWater, Recorded};
 use self::scope::{About, Scope};
 use self::verify::Look;
+use super::steady::Steady;
 use super::verdict::{Progress, Verdict};
 use super::{Abilities, Abort, Clock, ReadBody, Store, StoreError, SystemClock, WhereBody, WriteBody};
 
+mod anchor;
 mod backup;
 mod bus;
 mod chained;
@@ -107,7 +109,7 @@ pub struct SqliteStore {
     path: PathBuf,
     label: String,
     options: SqliteOptions,
-    clock: Arc<dyn Clock>,
+    steady: Steady,
     opened: Mutex<Option<Arc<Opened>>>,
     /// No version handed out so far is larger.
     version: AtomicU64,
@@ -121,7 +123,7 @@ impl SqliteStore {
         let path = std::path::absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
         let label = format!("sqlite:{}", path.display());
         let (opened, version) = (Mutex::new(None), AtomicU64::new(0));
-        Self { path, label, options, clock: Arc::new(SystemClock), opened, version }
+        Self { path, label, options, steady: Steady::new(Arc::new(SystemClock)), opened, version }
     }
 
     /// Opens the file, and makes it if there is none: mode 0600, in a directory of mode 0700 if that has to be made.
@@ -139,7 +141,7 @@ impl SqliteStore {
     /// The same store, with another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self { clock, ..self }
+        Self { steady: Steady::new(clock), ..self }
     }
 
     /// Follows the chain of revisions, recomputes every derived row from the documents, compares the full-text index
@@ -155,9 +157,9 @@ impl SqliteStore {
     }
 
     fn looked_at(&self, look: Look, progress: &mut Progress<'_>) -> Result<Verdict, StoreError> {
-        let opened = self.told(self.opened())?;
+        let opened = self.readable()?;
         let mut verdict = Verdict::default();
-        opened.read(None, self.clock.now(), &mut |scope| {
+        opened.read(None, &self.steady, &mut |scope| {
             verdict = self.told(scope.verify_all(look, progress))?;
             Ok(())
         })?;
@@ -191,9 +193,23 @@ impl SqliteStore {
         self.opened()
     }
 
+    /// The open file, its clock known. Whoever looks into the store first after the machine was started ends the sessions
+    /// of before; if that cannot be written, the next write does it.
+    fn readable(&self) -> Result<Arc<Opened>, StoreError> {
+        let opened = self.told(self.opened())?;
+        if !self.steady.is_known() {
+            opened.read(None, &self.steady, &mut |_| Ok(()))?;
+            if self.steady.is_of_another_boot() && !opened.is_read_only() {
+                let ended = opened.transact(About::Nothing, &self.steady, false, &mut |_| Ok(()));
+                let _ = ended.inspect_err(|error| tracing::warn!(%error, "the sessions of an earlier boot stand"));
+            }
+        }
+        Ok(opened)
+    }
+
     fn write_scope(&self, about: About<'_>, f: &mut Verbs<'_>) -> Result<(), Abort> {
         let opened = self.told(self.writable())?;
-        let result = opened.transact(about, self.clock.now(), false, f);
+        let result = opened.transact(about, &self.steady, false, f);
         if opened.is_spent() {
             self.forget(&opened);
         }
@@ -280,13 +296,16 @@ impl Store for SqliteStore {
     }
 
     fn now(&self) -> Result<Timestamp, StoreError> {
-        Ok(self.clock.now())
+        if !self.steady.is_known() {
+            self.readable()?;
+        }
+        Ok(self.steady.now())
     }
 
     fn locate(&self, id: &TaskId) -> Result<Option<ListName>, StoreError> {
-        let opened = self.told(self.opened())?;
+        let opened = self.readable()?;
         let mut home = None;
-        opened.read(None, self.clock.now(), &mut |scope| {
+        opened.read(None, &self.steady, &mut |scope| {
             home = self.told(scope.home(id))?;
             Ok(())
         })?;
@@ -294,8 +313,8 @@ impl Store for SqliteStore {
     }
 
     fn read(&self, list: Option<&ListName>, f: &mut ReadBody<'_>) -> Result<(), StoreError> {
-        let opened = self.told(self.opened())?;
-        opened.read(list, self.clock.now(), &mut |scope| f(scope))
+        let opened = self.readable()?;
+        opened.read(list, &self.steady, &mut |scope| f(scope))
     }
 
     fn write(&self, list: Option<&ListName>, f: &mut WriteBody<'_>) -> Result<(), Abort> {
@@ -313,7 +332,7 @@ impl Store for SqliteStore {
         let opened = self.told(self.opened())?;
         let mut done = opened.is_read_only();
         if !done {
-            opened.read(None, self.clock.now(), &mut |scope| {
+            opened.read(None, &self.steady, &mut |scope| {
                 done = self.told(scope.is_indexed())?;
                 Ok(())
             })?;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use taskbus_core::name::ListName;
-use taskbus_core::time::Timestamp;
 
 use super::checkpoint::{Checkpointer, Target};
 use super::durable::Log;
@@ -21,6 +20,7 @@ use super::open::{self, Access};
 use super::scope::{About, Opening, Scope};
 use super::wait::Bell;
 use super::{Durability, Journal, SqliteOptions};
+use crate::store::steady::Steady;
 use crate::store::{Abort, StoreError};
 
 /// Connections kept for reading; more are opened and closed when more reads run at once.
@@ -120,7 +120,7 @@ impl Opened {
         self.access != Access::Full
     }
 
-    pub(super) fn read(&self, list: Option<&ListName>, now: Timestamp, f: &mut Body<'_>) -> Result<(), StoreError> {
+    pub(super) fn read(&self, list: Option<&ListName>, steady: &Steady, f: &mut Body<'_>) -> Result<(), StoreError> {
         if self.place.id() != Some(self.id) {
             return self.told(Err(Fault::Moved));
         }
@@ -128,8 +128,10 @@ impl Opened {
         let Reader { connection, is_lent } = self.told(self.reader(&patience))?;
         let about = About::list(list);
         let opening = self.told(patience.persist(|| open_with(BEGIN, &connection, about)));
-        let begun =
-            opening.and_then(|opening| self.told(Scope::enter(&connection, &self.label, about, now, false, opening)));
+        let begun = opening.and_then(|opening| {
+            let now = steady.read(opening.anchor);
+            self.told(Scope::enter(&connection, &self.label, about, now, false, opening))
+        });
         let result = begun.and_then(|scope| f(&scope));
         if connection.prepare_cached(ROLLBACK).and_then(|mut end| end.execute([])).is_ok() {
             self.put_back(Reader { connection, is_lent });
@@ -146,7 +148,7 @@ impl Opened {
     pub(super) fn transact(
         &self,
         about: About<'_>,
-        now: Timestamp,
+        steady: &Steady,
         accept: bool,
         f: &mut dyn FnMut(&mut Scope<'_>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
@@ -156,6 +158,7 @@ impl Opened {
             let before = turn.total_changes();
             let begun = self.front().persist(&patience, || open_with(BEGIN_IMMEDIATE, &turn, about));
             let (opening, _place) = self.told(begun)?;
+            let now = steady.time_of(opening.anchor);
             let scope = self.told(Scope::enter(&turn, &self.label, about, now, true, opening));
             let mut scope = scope.inspect_err(|_| roll_back(&turn))?;
             let high = self.told(self.high(&scope)).inspect_err(|_| roll_back(&turn))?;
@@ -163,7 +166,9 @@ impl Opened {
             let standing = high.judge(seq, scope.epoch.get());
             // Whose file was replaced is behind the new one's numbers, too.
             let guarded = scope.guard(standing, accept).or_else(|fault| self.check_in_place().and(Err(fault)));
-            self.told(guarded).inspect_err(|_| roll_back(&turn))?;
+            let clocked = guarded.and_then(|()| scope.set_clock(steady));
+            // What is written of clocks is no change of the caller's.
+            let before = before + self.told(clocked).inspect_err(|_| roll_back(&turn))?;
             let result = f(&mut scope).and_then(|()| Ok(self.told(self.commit(&turn, &scope, &patience))?));
             result.inspect_err(|_| roll_back(&turn))?;
             let wrote = turn.total_changes() != before;
@@ -359,6 +364,7 @@ impl Drop for Opened {
 #[cfg(test)]
 mod tests {
     use taskbus_core::name::Identity;
+    use taskbus_core::time::Timestamp;
 
     use super::*;
     use crate::store::sqlite::SqliteStore;

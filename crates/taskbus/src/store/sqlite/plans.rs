@@ -7,7 +7,8 @@ use rusqlite::Connection;
 
 use super::{migrate, page};
 
-const SOURCES: [(&str, &str); 22] = [
+const SOURCES: [(&str, &str); 23] = [
+    ("anchor", include_str!("anchor.rs")),
     ("chained", include_str!("chained.rs")),
     ("channels", include_str!("bus/channels.rs")),
     ("counters", include_str!("counters.rs")),
@@ -33,8 +34,10 @@ const SOURCES: [(&str, &str); 22] = [
 ];
 
 /// May read a table from end to end: the lists, those removed and the channels, of which there are few; the schema, once at opening; an
-/// index that holds nothing but what is asked for; and a virtual table, whose own index SQLite does not tell of.
-const MAY_SCAN: [&str; 11] = [
+/// index that holds nothing but what is asked for; what is held and who is there, once each time somebody sets a clock; and a virtual table, whose own index SQLite does not tell of.
+const MAY_SCAN: [&str; 13] = [
+    "anchor HAS_LEASES",
+    "anchor MOVE",
     "chained DROP_LINKS",
     "chained LISTS",
     "channels CHANNELS",

@@ -9,6 +9,7 @@ use super::failed;
 use super::high::{self, Mark, Marks, Standing};
 use super::scope::{About, Scope};
 use crate::store::StoreError;
+use crate::store::clock::boot;
 
 /// Numbers left out above the mark: it may be a little behind what was acknowledged.
 const MARGIN: u64 = 1000;
@@ -63,7 +64,7 @@ impl SqliteStore {
     pub fn high_water(&self) -> Result<HighWater, StoreError> {
         let opened = self.told(self.opened())?;
         let (mut id, mut at) = (String::new(), (0, 0));
-        opened.read(None, self.clock.now(), &mut |scope| {
+        opened.read(None, &self.steady, &mut |scope| {
             (id, at) = (self.told(scope.store_id())?, (scope.seq.get(), scope.epoch.get()));
             Ok(())
         })?;
@@ -83,7 +84,7 @@ impl SqliteStore {
     pub fn accept_rollback(&self) -> Result<Option<Accepted>, StoreError> {
         let opened = self.told(self.writable())?;
         let mut accepted = None;
-        let done = opened.transact(About::Nothing, self.clock.now(), true, &mut |scope| {
+        let done = opened.transact(About::Nothing, &self.steady, true, &mut |scope| {
             accepted = scope.accepted.get();
             Ok(())
         });
@@ -93,7 +94,7 @@ impl SqliteStore {
 }
 
 fn recorded(marks: &Marks, (seq, epoch): (u64, u64)) -> Recorded {
-    match (marks.judge(seq, epoch, high::boot()), marks.any) {
+    match (marks.judge(seq, epoch, boot()), marks.any) {
         (Standing::RolledBack(mark), _) => Recorded::Lost(mark.seq),
         (Standing::Permitted(mark), _) => Recorded::Permitted(mark.seq),
         (Standing::Sound, Some(mark)) => Recorded::Seq(mark.seq),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 use rusqlite::{Connection, OptionalExtension, Params, Row as SqlRow};
+use taskbus_core::clock::Anchor;
 use taskbus_core::document;
 use taskbus_core::id::TaskId;
 use taskbus_core::name::{Identity, ListName};
@@ -11,6 +12,7 @@ use taskbus_core::neighbourhood::Dependent;
 use taskbus_core::task::{Stamp, Task};
 use taskbus_core::time::Timestamp;
 
+use super::anchor;
 use super::counters::Pending;
 use super::error::{Answer, Fault};
 use super::graph::Walked;
@@ -27,13 +29,14 @@ pub(super) const NO_LIST: i64 = -1;
 /// The first read of a transaction: what it nearly always needs, in one go.
 const OPENING: &str = "
     SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
-           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, k.in_progress
+           k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, k.in_progress,
+           c.clock
     FROM counters c LEFT JOIN lists l ON l.name = ?1 LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
 /// The same, for the list that a task belongs to.
 const OPENING_OF_TASK: &str = "
     SELECT c.seq, c.min_reader, l.id, l.policy, l.max_reclaims, l.created_at, k.seq, k.deferred, c.epoch, c.head,
            k.ready + k.blocked + k.parked + k.deferred + k.in_progress + k.completed, k.in_progress,
-           l.name
+           c.clock, l.name
     FROM counters c LEFT JOIN lists l ON l.id = coalesce(
         (SELECT list FROM tasks WHERE id = ?1), (SELECT list FROM tombstones WHERE id = ?1))
     LEFT JOIN counters k ON k.id = l.id WHERE c.id = 0";
@@ -80,6 +83,8 @@ pub(super) struct Scope<'c> {
     pub(super) in_progress: i64,
     /// The store's clock when the transaction began.
     pub(super) now: Timestamp,
+    /// What that goes by.
+    pub(super) anchor: Option<Anchor>,
     /// The newest seq.
     pub(super) seq: Cell<u64>,
     /// How often the store was put back to an earlier state, from 1 on.
@@ -115,6 +120,7 @@ pub(super) struct Opening {
     in_progress: i64,
     epoch: u64,
     head: Option<Vec<u8>>,
+    pub(super) anchor: Option<Anchor>,
 }
 
 impl Opening {
@@ -135,7 +141,7 @@ impl Opening {
     ) -> rusqlite::Result<Self> {
         connection.prepare_cached(sql)?.query_row(params, |row| {
             let stored = |id: i64| -> rusqlite::Result<(i64, Stored)> {
-                let name = list.map_or_else(|| row.get(12), |list| Ok(list.to_string()))?;
+                let name = list.map_or_else(|| row.get(13), |list| Ok(list.to_string()))?;
                 let (policy, max_reclaims, created_at) = (row.get(3)?, row.get(4)?, row.get(5)?);
                 let (latest_seq, live) = (row.get(6)?, row.get(10)?);
                 Ok((id, Stored { name, policy, max_reclaims, created_at, latest_seq, live }))
@@ -148,6 +154,7 @@ impl Opening {
                 in_progress: row.get::<_, Option<i64>>(11)?.unwrap_or(0),
                 epoch: row.get(8)?,
                 head: row.get(9)?,
+                anchor: row.get_ref(12)?.as_blob_or_null()?.and_then(anchor::decoded),
             })
         })
     }
@@ -184,6 +191,7 @@ impl<'c> Scope<'c> {
             deferred: opening.deferred,
             in_progress: opening.in_progress,
             now,
+            anchor: opening.anchor,
             seq: Cell::new(opening.seq),
             epoch: Cell::new(opening.epoch),
             accepted: Cell::new(None),

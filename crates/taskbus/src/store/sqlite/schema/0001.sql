@@ -15,7 +15,7 @@ CREATE TABLE lists (
 -- Row 0 is the whole store, every other row the list of that id. The seq of row 0 is where ids come from, so that
 -- none is reused, whatever is purged. In row 0 only count min_reader: the oldest schema that may still open this file;
 -- epoch: how often the store was put back to an earlier state, from 1 on; head: the link of the newest revision; seal: a
--- hash over seq, epoch and head. ords is the sum of a mark for each live task and its place in the order of dependencies.
+-- hash over seq, epoch and head; clock: what the store's time goes by during this boot of the machine. ords is the sum of a mark for each live task and its place in the order of dependencies.
 CREATE TABLE counters (
   id          INTEGER PRIMARY KEY,
   seq         INTEGER NOT NULL DEFAULT 0,
@@ -29,7 +29,8 @@ CREATE TABLE counters (
   ords        INTEGER NOT NULL DEFAULT 0,
   epoch       INTEGER NOT NULL DEFAULT 1,
   head        BLOB,
-  seal        BLOB
+  seal        BLOB,
+  clock       BLOB
 ) STRICT;
 INSERT INTO counters (id, min_reader) VALUES (0, 1);
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Row as SqlRow;
 
+use super::super::anchor;
 use super::super::chained::{MARKS, mark};
 use super::super::error::Answer;
 use super::super::migrate::{self, KNOWN};
@@ -13,7 +14,7 @@ use super::schema::sample;
 
 const KEPT: &str = "
     SELECT id, seq, ready, blocked, parked, deferred, in_progress, completed, ords, min_reader,
-           epoch = 1 AND head IS NULL AND seal IS NULL
+           epoch = 1 AND head IS NULL AND seal IS NULL AND clock IS NULL, clock
     FROM counters ORDER BY id";
 const COUNTED: &str = "
     SELECT sum(condition <= 1), sum(condition = 2), sum(condition = 3), sum(condition = 4), sum(condition = 5),
@@ -32,13 +33,14 @@ struct Kept {
     min_reader: i64,
     /// It has nothing of what only the whole store has.
     bare: bool,
+    clock: Option<Vec<u8>>,
 }
 
 impl Kept {
     fn from_sql(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
         let counts = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?];
-        let (ords, min_reader, bare) = (row.get(8)?, row.get(9)?, row.get(10)?);
-        Ok(Self { list: row.get(0)?, seq: row.get(1)?, counts, ords, min_reader, bare })
+        let (ords, min_reader, bare, clock) = (row.get(8)?, row.get(9)?, row.get(10)?, row.get(11)?);
+        Ok(Self { list: row.get(0)?, seq: row.get(1)?, counts, ords, min_reader, bare, clock })
     }
 
     fn name(&self) -> String {
@@ -91,6 +93,9 @@ impl Scope<'_> {
         let min_reader = if kept.list == 0 { self.min_reader(kept)? } else { 0 };
         if kept.min_reader != min_reader || (kept.list != 0 && !kept.bare) {
             found.push(format!("the counters of {} say what no version of taskbus writes", kept.name()));
+        }
+        if kept.clock.as_deref().is_some_and(|clock| anchor::decoded(clock).is_none()) {
+            found.push("what the store's clock goes by is not what was written".to_owned());
         }
         Ok(())
     }

@@ -266,6 +266,14 @@ fn write(connection: &Connection, table: &str, before: &Rows, after: &[Vec<Value
     after.iter().try_for_each(|row| insert.execute(params_from_iter(row)).ok().map(drop))
 }
 
+/// What the store's clock goes by may be missing: the next write takes it anew.
+fn lacks_only_its_clock(before: &Rows, after: &[Vec<Value>]) -> bool {
+    let Some(clock) = before.columns.iter().position(|name| name == "clock") else { return false };
+    let mut without = before.rows.clone();
+    without.iter_mut().for_each(|row| row[clock] = Value::Null);
+    without == after
+}
+
 /// What is found on the connection, as it stands in the middle of its transaction.
 fn found(connection: &Connection) -> Vec<String> {
     let opening = Opening::read(connection, About::Nothing);
@@ -298,7 +306,7 @@ fn edit(seed: u64, edits: usize) -> BTreeMap<&'static str, usize> {
             let after = edited(before, keys, &mut dice);
             connection.execute_batch("BEGIN").unwrap();
             let written = write(connection, table, before, &after);
-            if written.is_some() && rows(connection, table) != *before {
+            if written.is_some() && rows(connection, table) != *before && !lacks_only_its_clock(before, &after) {
                 *tried.entry(*table).or_default() += 1;
                 let differs = after.iter().zip(&before.rows).find(|(after, before)| after != before);
                 assert!(!found(connection).is_empty(), "{seed}, {table}: nobody saw {differs:?} {:?}", before.columns);
