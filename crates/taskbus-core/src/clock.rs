@@ -7,7 +7,7 @@
 //!     no clock since boot    ─▶ the wall
 //! ```
 //!
-//! So a lease lasts as long as was said, and a session as long as its heartbeat, whoever sets the wall clock (ADR 0031). It
+//! So a lease lasts as long as was said, and a session as long as its heartbeat, whoever sets the wall clock (ADR 0032). It
 //! reads no clock: a store hands in what it has read.
 
 use crate::limits::CLOCK_APART_MS_MAX;

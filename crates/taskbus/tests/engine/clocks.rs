@@ -1,5 +1,5 @@
 //! Clocks that are set, and machines that are started again: a lease lasts as long as was said, and so does a session
-//! (docs/rules.md 4, ADR 0031).
+//! (docs/rules.md 4, ADR 0032).
 
 use taskbus::answer::Written;
 use taskbus::core::command::{LeaseAsk, Patch};
