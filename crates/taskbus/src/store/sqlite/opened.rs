@@ -177,8 +177,10 @@ impl Opened {
             }
             let upto = scope.seq.get();
             let changes = turn.total_changes() - before;
-            // Whoever wrote what this call has seen may be dead, and nobody else may flush it.
-            let rests = !wrote && upto > self.on_disk.load(Ordering::SeqCst);
+            // Whoever wrote what this call has seen may be dead, and nobody else may flush it. Who only says that somebody
+            // lives has seen nothing.
+            let saw = !wrote || scope.replayed() || !matches!(about, About::Nothing);
+            let rests = saw && upto > self.on_disk.load(Ordering::SeqCst);
             let (lasts, rings) = (changes > scope.fleeting() || rests, changes > scope.quiet());
             Done { high, lasts, rings, newer: upto > seq, upto, epoch: scope.epoch.get() }
         };
@@ -363,7 +365,7 @@ impl Drop for Opened {
 
 #[cfg(test)]
 mod tests {
-    use taskbus_core::name::Identity;
+    use taskbus_core::name::{Identity, ListName};
     use taskbus_core::time::Timestamp;
 
     use super::*;
@@ -471,6 +473,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("taskbus.db");
         let other = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        register(&other, 0).unwrap();
         let look = |store: &SqliteStore| write_with(store, None, |tx| Ok(!tx.lists()?.is_empty()));
         let unflushable = || {
             let store = SqliteStore::lazy(&path, SqliteOptions::default());
@@ -484,6 +487,13 @@ mod tests {
         let dead = Connection::open(&path).unwrap();
         dead.execute("UPDATE counters SET seq = 5 WHERE id = 0", []).unwrap();
         assert!(look(&unflushable()).unwrap_err().to_string().contains("reached the disk"));
+        // Also if it says by the way that somebody lives; that alone rests on nothing.
+        let lives = |list: Option<&ListName>, until| {
+            write_with(&unflushable(), list, |tx| Ok(tx.extend_sessions("t", Timestamp::from_millis(until))?))
+        };
+        let list = ListName::new("tasks/a").unwrap();
+        assert!(lives(Some(&list), 98).unwrap_err().to_string().contains("reached the disk"));
+        assert_eq!(lives(None, 99).unwrap(), 1);
         look(&other).unwrap();
         let opened = other.opened().unwrap();
         assert_eq!(opened.on_disk.load(Ordering::SeqCst), 5);

@@ -103,10 +103,14 @@ impl Scope<'_> {
     }
 
     pub(super) fn receipt_of(&self, sender: &Identity, key: &Key, now: Timestamp) -> Answer<Option<ReceiptRow>> {
-        self.one(RECEIPT, (sender.as_str(), key.as_str(), now.as_millis()), |row| {
+        let found = self.one(RECEIPT, (sender.as_str(), key.as_str(), now.as_millis()), |row| {
             let expires_at = Timestamp::from_millis(row.get(2)?);
             Ok(ReceiptRow { fingerprint: row.get(0)?, answer: row.get(1)?, expires_at })
-        })
+        })?;
+        if found.is_some() {
+            self.note_replayed();
+        }
+        Ok(found)
     }
 
     pub(super) fn keep_receipt(&self, sender: &Identity, key: &Key, receipt: &ReceiptRow) -> Answer<()> {

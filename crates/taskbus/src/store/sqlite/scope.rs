@@ -99,6 +99,8 @@ pub(super) struct Scope<'c> {
     fleeting: Cell<u64>,
     /// How many of them nobody waits for.
     quiet: Cell<u64>,
+    /// Whether a call was found that was answered before.
+    replayed: Cell<bool>,
     /// Names looked up so far.
     names: RefCell<Vec<(Identity, i64)>>,
     /// The one task that was found ready: the decision asks for it next.
@@ -199,6 +201,7 @@ impl<'c> Scope<'c> {
             pending: writes.then(RefCell::default),
             fleeting: Cell::new(0),
             quiet: Cell::new(0),
+            replayed: Cell::new(false),
             names: RefCell::default(),
             expected: RefCell::default(),
             alive: RefCell::default(),
@@ -363,6 +366,16 @@ impl<'c> Scope<'c> {
     /// How many rows were changed that need not outlive a power cut.
     pub(super) fn fleeting(&self) -> u64 {
         self.fleeting.get()
+    }
+
+    /// Says that the answer was given before.
+    pub(super) fn note_replayed(&self) {
+        self.replayed.set(true);
+    }
+
+    /// Whether it was.
+    pub(super) fn replayed(&self) -> bool {
+        self.replayed.get()
     }
 
     /// How many rows were changed that nobody waits for.
