@@ -55,7 +55,7 @@ pub(crate) struct Serve {
     /// Answer requests for this host name too, as a proxy in front passes them on; repeat it for more
     #[arg(long = "allow-host", value_name = "NAME")]
     pub(crate) allow_hosts: Vec<String>,
-    /// Let pages of this origin ask, such as https://board.example; repeat it for more
+    /// Let pages of this origin ask, such as `https://board.example`; repeat it for more
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allow_origins: Vec<String>,
     /// Listen where other machines reach it, although nobody is asked who they are
