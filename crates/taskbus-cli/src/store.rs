@@ -213,7 +213,7 @@ fn parse(given: &OsStr, around: &dyn Fn() -> Surroundings) -> Result<StoreUrl, U
     let schemes = [SQLITE, FILE, CLAUDE].into_iter();
     let found = schemes.filter_map(|scheme| Some((scheme, strip_prefix(given, scheme)?))).next();
     let Some((scheme, rest)) = found else {
-        return Err(UrlError::Unknown { given: given.to_string_lossy().into_owned() });
+        return Err(UrlError::Unknown { given: without_password(&given.to_string_lossy()) });
     };
     check_path(given, scheme, &rest)?;
     match scheme {
@@ -267,6 +267,17 @@ fn default_url(config: &Config) -> Result<StoreUrl, UrlError> {
     Ok(StoreUrl::Sqlite(dir.join("taskbus.db")))
 }
 
+/// A URL as it may be shown: whoever it names to log in, and with what, is left out, and so are its options.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (rest, options) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?…"));
+    let host = rest.find('/').unwrap_or(rest.len());
+    match rest[..host].rfind('@') {
+        Some(at) => format!("{scheme}://…{}{options}", &rest[at..]),
+        None => format!("{scheme}://{rest}{options}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +306,16 @@ mod tests {
 
     fn session(dir: &str, id: &str) -> StoreUrl {
         StoreUrl::Session { dir: dir.into(), id: id.to_owned() }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        refused("mysql://zed:secret@db/tasks?password=secret", &["\"mysql://…@db/tasks?…\""]);
+        for url in ["mysql://zed:secret@db", "mysql://zed:s@secret@db/a@b", "mysql://db?password=secret"] {
+            assert!(!parsed(url).unwrap_err().contains("secret"), "{url}");
+        }
+        refused("mysql:tasks", &["\"mysql:tasks\""]);
+        refused("mysql://db/tasks", &["\"mysql://db/tasks\""]);
     }
 
     #[test]
