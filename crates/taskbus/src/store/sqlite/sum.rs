@@ -2,20 +2,22 @@
 //! that turns over on the disk would be read as it is. A row that does not fit its sum is damage, told at once and never
 //! served (ADR 0030). Against accidents only: what somebody edits shows in the chain of revisions.
 
-use crc32fast::Hasher;
-
 use super::error::{Answer, Fault};
 
-/// What has been summed up so far; a field is taken with its length, so that no two rows sum up alike by a shift.
-pub(super) struct Sum(Hasher);
+/// Most rows fit into so many bytes.
+const ROOM: usize = 256;
+
+/// What is to be summed up, in one piece: that is faster than many small ones. A field is taken with its length, so that no
+/// two rows sum up alike by a shift.
+pub(super) struct Sum(Vec<u8>);
 
 impl Sum {
     pub(super) fn new() -> Self {
-        Self(Hasher::new())
+        Self(Vec::with_capacity(ROOM))
     }
 
     pub(super) fn number(mut self, number: i64) -> Self {
-        self.0.update(&number.to_le_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
         self
     }
 
@@ -28,7 +30,7 @@ impl Sum {
 
     pub(super) fn text(self, text: &str) -> Self {
         let mut longer = self.number(i64::try_from(text.len()).unwrap_or(i64::MAX));
-        longer.0.update(text.as_bytes());
+        longer.0.extend_from_slice(text.as_bytes());
         longer
     }
 
@@ -41,7 +43,7 @@ impl Sum {
 
     /// As it is stored.
     pub(super) fn end(self) -> i64 {
-        self.0.finalize().into()
+        crc32fast::hash(&self.0).into()
     }
 }
 
