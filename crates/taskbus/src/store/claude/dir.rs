@@ -51,8 +51,8 @@ impl Stamp {
         Self {
             id: plain::id(stat),
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            modified_ns: ns(stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
-            changed_ns: ns(stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+            modified_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
+            changed_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
             mode: stat.st_mode,
         }
     }
