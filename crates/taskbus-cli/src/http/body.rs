@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::guard::Turned;
 
-/// The room that bodies take while they are read and worked on.
+/// The room that bodies take while they are read.
 #[derive(Clone)]
 pub(super) struct Room(Arc<Semaphore>);
 

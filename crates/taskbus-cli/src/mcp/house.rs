@@ -132,9 +132,12 @@ impl House {
         let seat = seats.take()?;
         let outcome = self.run(&seat, offered, arguments, caller).await;
         let name = outcome.as_ref().ok().and_then(|reply| Identity::new(reply.facts.get("as")?.as_str()?).ok());
-        match name {
+        let useless = match name {
             Some(name) => seats.name(name, seat),
-            None => self.leave(seat),
+            None => Some(seat),
+        };
+        if let Some(seat) = useless {
+            self.leave(seat);
         }
         outcome
     }

@@ -78,9 +78,10 @@ impl Seats {
         Ok(seat)
     }
 
-    /// From now on calls find a seat by this name.
-    pub(super) fn name(&self, name: Identity, seat: Arc<Seat>) {
-        self.lock().names.insert(name, Named { seat, used: Instant::now() });
+    /// From now on calls find a seat by this name. Tells the one that had it, if it lost it, as after a long sleep of the
+    /// machine: nobody finds that any more, so it is to be closed.
+    pub(super) fn name(&self, name: Identity, seat: Arc<Seat>) -> Option<Arc<Seat>> {
+        self.lock().names.insert(name, Named { seat, used: Instant::now() }).map(|named| named.seat)
     }
 
     /// The seat of a name, or of the agent whose subagent it is.
@@ -137,12 +138,15 @@ mod tests {
         let seats = Seats::new(Box::new(desk));
         let [zed, amp] = ["Zed", "Amp"].map(|own| {
             let seat = seats.take().unwrap();
-            seats.name(name(own), Arc::clone(&seat));
+            assert!(seats.name(name(own), Arc::clone(&seat)).is_none());
             seat
         });
         let found = |text: &str| seats.of(&name(text)).map(|seat| seat.number);
         assert_eq!([found("Zed"), found("Amp")], [Some(zed.number), Some(amp.number)]);
         assert_eq!([found("Zed/plan/a"), found("Ze"), found("Zedd")], [Some(zed.number), None, None]);
+        let again = seats.take().unwrap();
+        let lost = seats.name(name("Zed"), Arc::clone(&again)).unwrap();
+        assert_eq!((lost.number, found("Zed")), (zed.number, Some(again.number)));
     }
 
     #[test]
@@ -158,7 +162,7 @@ mod tests {
     #[test]
     fn a_name_that_nobody_uses_is_given_up() {
         let seats = Seats::new(Box::new(desk));
-        seats.name(name("Zed"), seats.take().unwrap());
+        assert!(seats.name(name("Zed"), seats.take().unwrap()).is_none());
         let after = |seconds: u64| Instant::now() + Duration::from_secs(seconds);
         assert!(seats.stale(after(limits::HTTP_SESSION_IDLE_SECONDS - 60)).is_empty());
         assert_eq!(seats.stale(after(limits::HTTP_SESSION_IDLE_SECONDS + 60)).len(), 1);
