@@ -15,15 +15,20 @@ const WRITE: &str = "
     INSERT INTO posts (seq, channel, standing, ages, memory_id, revision, reply_to, created_at, sender, type, tags,
                        subject, context, client, metadata, content, sum)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
-const POST: &str = "
-    SELECT p.seq, c.name, p.sender, p.context, p.created_at, p.type, p.subject, p.content, p.reply_to, p.metadata,
-           p.memory_id, p.revision, p.tags, p.client, p.sum
-    FROM posts p JOIN channels c ON c.id = p.channel WHERE p.seq = ?1";
-/// The columns of `POST`, of each message that is in a channel.
-pub(super) const POSTS: &str = "
-    SELECT p.seq, c.name, p.sender, p.context, p.created_at, p.type, p.subject, p.content, p.reply_to, p.metadata,
-           p.memory_id, p.revision, p.tags, p.client, p.sum
-    FROM posts p JOIN channels c ON c.id = p.channel ORDER BY p.seq";
+/// All that a message says, of those that are meant.
+macro_rules! posts {
+    ($which:literal) => {
+        concat!(
+            "SELECT p.seq, c.name, p.sender, p.context, p.created_at, p.type, p.subject, p.content, p.reply_to, p.metadata,
+                    p.memory_id, p.revision, p.tags, p.client, p.sum
+             FROM posts p JOIN channels c ON c.id = p.channel ",
+            $which
+        )
+    };
+}
+const POST: &str = posts!("WHERE p.seq = ?1");
+/// Each message that is in a channel.
+pub(super) const POSTS: &str = posts!("ORDER BY p.seq");
 const STANDING: &str = "SELECT channel, standing, tags FROM posts WHERE seq = ?1";
 const BURY: &str = "UPDATE posts SET standing = 2, buried_at = ?2, embedded = 0 WHERE seq = ?1";
 const REMOVE: &str = "DELETE FROM posts WHERE seq = ?1";
