@@ -112,12 +112,20 @@ class Crew:
         for thread in threads:
             thread.join()
 
+    def found(self) -> dict[int, str]:
+        """The status of each task of the list, page by page. Nothing, if nobody was ever told that there is a list."""
+        found, more = {}, []
+        while (page := self.call("list", "--limit", "200", *more)) is not None:
+            found |= {task["id"]: task["status"] for task in page["tasks"]}
+            if not page["truncated"]:
+                break
+            more = ["--cursor", page["next"]]
+        return found
+
     def lost(self) -> list[str]:
         """What was acknowledged and is not so."""
         self.over = False
-        page = self.call("list", "--limit", "200")
-        # Without an answer there may be no list, if nobody was ever told that there is.
-        found = {} if page is None else {task["id"]: task["status"] for task in page["tasks"]}
+        found = self.found()
         return [
             f"task {task} is {found.get(task, 'gone')}, not {' or '.join(sorted(states))}"
             for task, states in self.told.items()
